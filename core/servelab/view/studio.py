@@ -1,0 +1,48 @@
+"""What a studio module offers, found by name: `studios/<name>/view.py`.
+
+TITLE, SENTENCE (what to see), SUMMARY (one line for the list), NEEDS (Pyodide packages beyond the core, e.g. "numpy"),
+State, PRESETS (first = what the page opens with), `view(state, receipts) -> Frame`, and, where a dropped file makes
+sense, `drop(name, data, receipts) -> Frame`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+from servelab.view.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named state: `label` on the button, `note` says in one sentence what to look at."""
+
+    label: str
+    state: Any
+    note: str
+
+
+class Studio(Protocol):
+    """The names that a studio's view module defines."""
+
+    TITLE: str
+    SENTENCE: str
+    SUMMARY: str
+    NEEDS: tuple[str, ...]
+    State: type[Any]
+    PRESETS: dict[str, Preset]
+
+    def view(self, state: Any, receipts: Mapping[str, Any]) -> Frame: ...
+
+
+def studio(name: str) -> Studio:
+    """The studio module of that name; ValueError when the name is no studio's."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"studio {name!r} is no module name; use letters, digits and underscores, e.g. kv_desk")
+    try:
+        return cast(Studio, importlib.import_module(f"studios.{name}.view"))
+    except ModuleNotFoundError as error:
+        raise ValueError(f"there is no studio {name!r}; studios are the folders under studios/") from error

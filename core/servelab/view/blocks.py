@@ -1,7 +1,7 @@
 """Block pools, block tables and the prefix tree: the memory panels, replayed by the page from one log of changes.
 
-All three hold changes, not snapshots: row i says what is true of one cell from tick `t[i]` on, rows sorted by t. The page
-keeps keyframes, so any tick is reached without Python. Panels with the same `pool` highlight each other's blocks.
+All three hold changes, not snapshots: row i says what is true of one cell from tick `t[i]` on, rows sorted by t. The
+page keeps keyframes, so any tick is reached without Python. Panels with the same `pool` highlight each other's blocks.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ STATE_NAMES = ("free", "private", "shared", "cached", "reserved", "prefill")
 class Blocks(Panel):
     """A pool of `count` cells of `block_size` tokens as a grid.
 
-    Columns (i32): `t`, `block` (0…count−1), `state` (see above), `owner` (conversation id for the hue, −1 none), `refs`,
-    `fill` (tokens written at t) and `grow` (tokens that then arrive one per tick, so fill(c) = fill + min(grow, c − t)).
+    Columns (i32): `t`, `block` (0…count−1), `state` (see above), `owner` (conversation for the hue, −1 none), `refs`,
+    `fill` (tokens written at t) and `grow` (tokens that then arrive one per tick: fill(c) = fill + min(grow, c − t)).
     `legend`: the states that occur, in order. `caption`: one sentence under the grid.
     """
 
@@ -61,9 +61,9 @@ class BlockTables(Panel):
 
 @dataclass(frozen=True, slots=True)
 class PrefixTree(Panel):
-    """The prefix cache as a tree: node `node[i]` (child of `parent[i]`, −1 = root, held in `block[i]`) enters `state[i]` at t.
+    """The prefix cache as a tree: node `node[i]` (child of `parent[i]`, −1 = root; in `block[i]`) enters `state[i]` at t.
 
-    State FREE means the node left the cache. `owner`: hue of the sequence that wrote it. Nodes are numbered by creation.
+    State FREE means the node left the cache. `owner`: hue of the sequence that wrote it. Nodes count up by creation.
     """
 
     kind: ClassVar[str] = "tree"

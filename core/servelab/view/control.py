@@ -96,6 +96,12 @@ def _annotated(state: type[Any]) -> list[tuple[Any, type, Control]]:
     return [(f, *get_args(hints[f.name])[:2]) for f in fields(state)]
 
 
+def _range(control: Control) -> str:
+    if control.min is None or control.max is None:
+        return "any range: this control has none"
+    return f"{control.min:g} to {control.max:g} {control.unit}".rstrip()
+
+
 def _parse(key: str, kind: type, control: Control, text: str) -> Any:
     if kind is bool:
         if text in ("0", "1"):
@@ -112,5 +118,5 @@ def _parse(key: str, kind: type, control: Control, text: str) -> Any:
         value = math.nan
     low, high = control.min, control.max
     if low is None or high is None or not low <= value <= high:
-        raise ValueError(f"{key}={text!r} is outside {low:g} to {high:g} {control.unit}".rstrip() + "; pick a value in it")
+        raise ValueError(f"{key}={text!r} is outside {_range(control)}; pick a value in it")
     return value

@@ -1,0 +1,35 @@
+"""The `servelab` command: one sub-command per room of the core, each with `--json`."""
+
+from __future__ import annotations
+
+import typer
+
+from servelab import __version__
+from servelab.kv.command import app as kv
+from servelab.receipt.command import app as receipts
+
+app = typer.Typer(
+    name="servelab",
+    help="LLM inference studios that show their receipts: the same core that runs in the browser.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(kv, name="kv", help="KV-cache memory: block pools, traces, bytes.")
+app.add_typer(receipts, name="receipts", help="Measurements and their proofs: list, show, verify, attest.")
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"servelab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print it.")) -> None:
+    """Options of the command itself."""
+
+
+def main() -> None:
+    """Entry point of the console script and of `python -m servelab`."""
+    app()

@@ -1,0 +1,87 @@
+"""The seam between a page and the core: text and bytes in, text and bytes out.
+
+The worker calls `load(receipts)` once and then `call(method, params, file)`. Nothing is raised across the seam: a problem
+comes back as `{"error": {"name", "message", "problems"}}`, so that a page can say it beside the control it is about.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from servelab.receipt import recompute as evidence
+from servelab.receipt.schema import Receipt, from_dict
+from servelab.view.control import StateError, from_query, to_query
+from servelab.view.export import FORMATS
+from servelab.view.frame import Frame
+from servelab.view.studio import studio
+
+Reply = tuple[str, list[bytes]]
+
+_receipts: dict[str, Receipt] = {}
+
+
+def load(bundle: str) -> int:
+    """Take the page's receipts, `{kind: receipt}` as JSON; returns how many there are."""
+    _receipts.clear()
+    _receipts.update({kind: from_dict(value) for kind, value in json.loads(bundle).items()})
+    return len(_receipts)
+
+
+def call(method: str, params: str, file: bytes | None = None) -> Reply:
+    """Answer one request of the page: (header JSON, column bytes). See METHODS for the names."""
+    try:
+        if method not in METHODS:
+            raise ValueError(f"no method {method!r}; use one of {', '.join(METHODS)}")
+        return METHODS[method](json.loads(params), file)
+    except StateError as error:
+        return _error("StateError", str(error), error.problems)
+    except Exception as error:  # the seam: a page must get a sentence, whatever went wrong
+        return _error(type(error).__name__, str(error), {})
+
+
+def framed(frame: Frame, state: dict[str, str]) -> Reply:
+    """A Frame with the state it shows, in wire form."""
+    header, buffers = frame.encode()
+    return f'{{"frame":{header},"state":{json.dumps(state, sort_keys=True)}}}', buffers
+
+
+def _view(params: dict[str, Any], _: bytes | None) -> Reply:
+    room = studio(params["studio"])
+    state = from_query(room.State, params["state"])
+    return framed(room.view(state, _receipts), to_query(state))
+
+
+def _drop(params: dict[str, Any], file: bytes | None) -> Reply:
+    drop = getattr(studio(params["studio"]), "drop", None)
+    if drop is None or file is None:
+        raise ValueError(f"studio {params['studio']} reads no files; drop a trace on the KV desk")
+    return framed(drop(params["name"], file, _receipts), {})
+
+
+def _recompute(params: dict[str, Any], file: bytes | None) -> Reply:
+    return json.dumps(evidence.report(from_dict(params["receipt"]), file)), []
+
+
+def _export(params: dict[str, Any], _: bytes | None) -> Reply:
+    room = studio(params["studio"])
+    if params["format"] not in FORMATS:
+        raise ValueError(f"format {params['format']!r} is not offered; use one of {', '.join(FORMATS)}")
+    suffix, mime, write = FORMATS[params["format"]]
+    state = from_query(room.State, params["state"])
+    body = write(room.view(state, _receipts), to_query(state))
+    name = f"servelab-{params['studio'].replace('_', '-')}{suffix}"
+    return json.dumps({"name": name, "mime": mime}), [body.encode()]
+
+
+def _error(name: str, message: str, problems: dict[str, str]) -> Reply:
+    return json.dumps({"error": {"name": name, "message": message or name, "problems": problems}}), []
+
+
+METHODS: dict[str, Callable[[dict[str, Any], bytes | None], Reply]] = {
+    "view": _view,
+    "drop": _drop,
+    "recompute": _recompute,
+    "export": _export,
+}

@@ -1,0 +1,93 @@
+"""A Frame as files: CSV for spreadsheets, JSON for programs, a Chrome/Perfetto trace for ui.perfetto.dev.
+
+Trace format: the Trace Event Format's JSON object form ("ph": "C" counters, "i" instants); one tick of the frame's clock
+is written as one microsecond, the unit that the format demands.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from servelab.view.frame import Frame, round9
+from servelab.view.metric import Metric
+from servelab.view.words import Table, Text
+
+
+def to_csv(frame: Frame, state: dict[str, str]) -> str:
+    """Sections, each with a title row: the state, the metrics, every table, then the series by tick."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(["# state (defaults left out)"])
+    rows.writerows(sorted(state.items()))
+    rows.writerow(["# metrics"])
+    rows.writerow(["metric", "value", "unit", "basis"])
+    for m in _metrics(frame):
+        rows.writerow([m.title, _number(m.value), m.unit, m.basis])
+    for table in (p for p in frame.panels if isinstance(p, Table)):
+        rows.writerow([f"# {table.title}"])
+        rows.writerow([f"{heading} ({unit})" if unit else heading for heading, unit in table.columns])
+        rows.writerows([_number(cell) for cell in row] for row in table.rows)
+    for m in _metrics(frame):
+        if m.t is not None and m.series is not None:
+            rows.writerow([f"# {m.title} by tick"])
+            rows.writerow(["tick", f"{m.title} ({m.unit})"])
+            rows.writerows([t, _number(float(v))] for t, v in zip(m.t.data, m.series.data, strict=True))
+    return out.getvalue()
+
+
+def to_json(frame: Frame, state: dict[str, str]) -> str:
+    """State, headline, metrics and tables as one JSON object, keys sorted."""
+    body = {
+        "state": state,
+        "headline": frame.headline,
+        "metrics": [{"id": m.id, "title": m.title, "value": m.value, "unit": m.unit, "basis": m.basis}
+                    for m in _metrics(frame)],
+        "tables": [{"id": t.id, "title": t.title, "columns": t.columns, "rows": t.rows, "basis": t.basis}
+                   for t in frame.panels if isinstance(t, Table)],
+    }
+    return json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+
+def to_perfetto(frame: Frame, state: dict[str, str]) -> str:
+    """Counters from every metric with a series, instants from every story line."""
+    events: list[dict[str, Any]] = []
+    for m in _metrics(frame):
+        if m.t is not None and m.series is not None:
+            events += [
+                {"ph": "C", "pid": 1, "name": m.title, "ts": t, "args": {m.unit or "value": round9(float(v))}}
+                for t, v in zip(m.t.data, m.series.data, strict=True)
+            ]
+    for panel in (p for p in frame.panels if isinstance(p, Text)):
+        events += [
+            {"ph": "i", "s": "p", "pid": 1, "tid": 1, "name": line, "ts": t} for t, line in story_lines(panel)
+        ]
+    other = {"tick": frame.clock.unit if frame.clock else "", "state": state}
+    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}, separators=(",", ":"))
+
+
+def story_lines(panel: Text) -> Iterator[tuple[int, str]]:
+    """The (tick, sentence) pairs of a story."""
+    columns = [panel.t, panel.template, panel.a0, panel.a1, panel.a2, panel.a3]
+    if any(c is None for c in columns):
+        return
+    for t, template, *args in zip(*(c.data for c in columns if c is not None), strict=True):
+        yield t, panel.templates[template].format(*args)
+
+
+def _metrics(frame: Frame) -> list[Metric]:
+    return [p for p in frame.panels if isinstance(p, Metric)]
+
+
+def _number(value: Any) -> Any:
+    return round9(value) if isinstance(value, float) else value
+
+
+FORMATS: dict[str, tuple[str, str, Callable[[Frame, dict[str, str]], str]]] = {
+    "csv": (".csv", "text/csv", to_csv),
+    "json": (".json", "application/json", to_json),
+    "perfetto": ("-trace.json", "application/json", to_perfetto),
+}

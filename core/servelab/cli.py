@@ -26,7 +26,9 @@ def _version(show: bool) -> None:
 
 
 @app.callback()
-def options(version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print it.")) -> None:
+def options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
     """Options of the command itself."""
 
 

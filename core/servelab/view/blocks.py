@@ -61,7 +61,7 @@ class BlockTables(Panel):
 
 @dataclass(frozen=True, slots=True)
 class PrefixTree(Panel):
-    """The prefix cache as a tree: node `node[i]` (child of `parent[i]`, −1 = root; in `block[i]`) enters `state[i]` at t.
+    """The prefix cache as a tree: `node[i]`, child of `parent[i]` (−1 = root), in `block[i]`, enters `state[i]` at t.
 
     State FREE means the node left the cache. `owner`: hue of the sequence that wrote it. Nodes count up by creation.
     """

@@ -1,7 +1,7 @@
 """The seam between a page and the core: text and bytes in, text and bytes out.
 
-The worker calls `load(receipts)` once and then `call(method, params, file)`. Nothing is raised across the seam: a problem
-comes back as `{"error": {"name", "message", "problems"}}`, so that a page can say it beside the control it is about.
+The worker calls `load(receipts)` once and then `call(method, params, file)`. Nothing is raised across the seam: a
+problem comes back as `{"error": {"name", "message", "problems"}}`, so that a page can say it beside its control.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A Frame as files: CSV for spreadsheets, JSON for programs, a Chrome/Perfetto trace for ui.perfetto.dev.
 
-Trace format: the Trace Event Format's JSON object form ("ph": "C" counters, "i" instants); one tick of the frame's clock
-is written as one microsecond, the unit that the format demands.
+Trace format: the Trace Event Format's JSON object form ("ph": "C" counters, "i" instants); one tick of the frame's
+clock is written as one microsecond, the unit that the format demands.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A Frame is all that a page draws: a clock and a list of panels, as plain data.
 
-Wire form: one JSON header (keys sorted, no spaces) in which a column is `{"$": index, "n": length, "type": "i32"|"f32"}`,
-and the columns' little-endian bytes in that order. Numbers are rounded to 9 significant digits here and nowhere else,
-so that the last bits of two C libraries never reach a page: CPython and Pyodide give the same bytes.
+Wire form: one JSON header (keys sorted, no spaces) in which a column is `{"$": index, "n": length, "type": "i32"}` (or
+"f32"), and the columns' little-endian bytes in that order. Numbers are rounded to 9 significant digits here and nowhere
+else, so that the last bits of two C libraries never reach a page: CPython and Pyodide give the same bytes.
 """
 
 from __future__ import annotations

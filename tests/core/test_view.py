@@ -1,0 +1,117 @@
+"""The Frame's wire form, and State text: what a page relies on."""
+
+import json
+import math
+import struct
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servelab.view import Clock, Control, Frame, StateError, controls, f32, from_query, i32, round9, to_query
+from servelab.view.export import story_lines, to_csv, to_json, to_perfetto
+from servelab.view.metric import Metric
+from servelab.view.words import Table, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Toy:
+    size: Annotated[int, Control("Size", unit="tokens", min=1, max=256)] = 16
+    rate: Annotated[float, Control("Rate", unit="req/s", min=0.1, max=9.5, step=0.1)] = 1.5
+    dtype: Annotated[str, Control("Type", choices=(("fp16", "FP16"), ("fp8", "FP8")))] = "fp16"
+    share: Annotated[bool, Control("Share")] = True
+
+
+def frame() -> Frame:
+    metric = Metric("blocks", "Blocks", "tiles", 1 / 3, "blocks", "derived", t=i32([0, 5]), series=f32([1, 2.5]))
+    table = Table("t", "Schemes", "below", (("scheme", ""), ("blocks", "blocks")), (0, 0), (("paged", 428),), "derived")
+    arguments = [i32([n]) for n in range(4)]
+    story = Text("s", "Story", "side", (), ("block {1} goes to {0}",), i32([3]), i32([0]), *arguments)
+    return Frame("two blocks", Clock(5, "tokens", i32([0, 5])), (metric, table, story))
+
+
+def test_header_and_buffers_are_a_plain_structure_of_arrays():
+    header, buffers = frame().encode()
+    parsed = json.loads(header)
+    assert [p["kind"] for p in parsed["panels"]] == ["metric", "table", "text"]
+    column = parsed["panels"][0]["series"]
+    assert column["type"] == "f32" and struct.unpack("<2f", buffers[column["$"]]) == (1.0, 2.5)
+    assert struct.unpack("<2i", buffers[parsed["clock"]["marks"]["$"]]) == (0, 5)
+    assert parsed["panels"][0]["value"] == 0.333333333
+    assert frame().to_bytes() == header.encode() + b"\0" + b"".join(buffers)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_round9_keeps_nine_digits_and_is_idempotent(x: float):
+    assert math.isclose(round9(x), x, rel_tol=5e-9, abs_tol=1e-307)
+    assert round9(round9(x)) == round9(x)
+
+
+@pytest.mark.parametrize("x", [math.nan, math.inf, -math.inf])
+def test_a_frame_refuses_numbers_that_json_cannot_carry(x: float):
+    with pytest.raises(ValueError, match="finite"):
+        round9(x)
+
+
+def test_a_frame_refuses_objects():
+    with pytest.raises(TypeError, match="plain data"):
+        Frame("x", None, (Metric("a", "a", "tiles", {1, 2}, "", "derived"),)).encode()  # type: ignore[arg-type]
+
+
+@given(
+    st.builds(
+        Toy,
+        size=st.integers(1, 256),
+        rate=st.floats(0.1, 9.5),
+        dtype=st.sampled_from(["fp16", "fp8"]),
+        share=st.booleans(),
+    )
+)
+def test_every_state_survives_its_url(state: Toy):
+    assert from_query(Toy, to_query(state)) == state
+
+
+def test_defaults_are_left_out_and_unknown_keys_tolerated():
+    assert to_query(Toy()) == {}
+    assert from_query(Toy, {"t": "17", "utm": "x"}) == Toy()
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ({"size": "-3"}, ["size='-3'", "1 to 256 tokens", "pick"]),
+        ({"size": "12.5"}, ["size='12.5'", "1 to 256"]),
+        ({"rate": "nan"}, ["rate='nan'", "0.1 to 9.5 req/s"]),
+        ({"rate": "inf"}, ["rate='inf'", "0.1 to 9.5"]),
+        ({"dtype": "fp9"}, ["dtype='fp9'", "fp16, fp8"]),
+        ({"share": "maybe"}, ["share='maybe'", "0 or 1"]),
+    ],
+)
+def test_nonsense_names_the_value_the_range_and_the_fix(query: dict[str, str], says: list[str]):
+    with pytest.raises(StateError) as caught:
+        from_query(Toy, query)
+    (key,) = query
+    assert all(word in caught.value.problems[key] for word in says)
+
+
+def test_all_bad_keys_are_named_at_once():
+    with pytest.raises(StateError) as caught:
+        from_query(Toy, {"size": "0", "dtype": "?", "rate": "2"})
+    assert set(caught.value.problems) == {"size", "dtype"}
+
+
+def test_controls_describe_every_field():
+    assert [(c["key"], c["form"], c["default"]) for c in controls(Toy)] == [
+        ("size", "slider", 16), ("rate", "slider", 1.5), ("dtype", "menu", "fp16"), ("share", "switch", True),
+    ]
+
+
+def test_exports_hold_the_frame_s_numbers():
+    lines = to_csv(frame(), {"size": "8"}).splitlines()
+    assert "size,8" in lines and "paged,428" in lines and "5,2.5" in lines
+    assert json.loads(to_json(frame(), {}))["tables"][0]["rows"] == [["paged", 428]]
+    events = json.loads(to_perfetto(frame(), {}))["traceEvents"]
+    assert {"ph": "C", "pid": 1, "name": "Blocks", "ts": 5, "args": {"blocks": 2.5}} in events
+    assert list(story_lines(frame().panels[2])) == [(3, "block 1 goes to 0")]  # type: ignore[arg-type]

@@ -1,0 +1,36 @@
+"""Limits: how this room refuses a value — the value, the allowed range and the fix in one sentence, nothing clipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MAX_TOKENS = 100_000_000
+"""Longest context or request, tokens."""
+
+MAX_BLOCK = 65_536
+"""Largest block, tokens."""
+
+
+def within(name: str, value: int, low: int, high: int, fix: str) -> int:
+    """`value` when it is a whole number in low…high; otherwise ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{name}={short(value)} is outside {low:,} to {high:,}; {fix}")
+    return value
+
+
+def entry(kind: str, name: str, table: Mapping[str, T]) -> T:
+    """`table[name]`; ValueError with the names on offer when it is unknown."""
+    if name not in table:
+        raise ValueError(f"{kind}={short(name)} is unknown; use one of {', '.join(table)}")
+    return table[name]
+
+
+def short(value: object) -> str:
+    """A value as a sentence shows it: its repr, at most 40 characters."""
+    if isinstance(value, int) and value.bit_length() > 100:
+        return f"{'-' if value < 0 else ''}10^{value.bit_length() * 0.30103:.0f} (about)"
+    text = repr(value)
+    return text if len(text) <= 40 else text[:38] + "…" + text[-1]

@@ -21,6 +21,14 @@ def within(name: str, value: int, low: int, high: int, fix: str) -> int:
     return value
 
 
+def whole(name: str, text: str, low: int, high: int, fix: str = "give a whole number") -> int:
+    """The whole number that `text` writes, in low…high; otherwise ValueError."""
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdigit() and len(digits) < 20:
+        return within(name, int(text), low, high, fix)
+    raise ValueError(f"{name}={short(text)} is no whole number from {low:,} to {high:,}; {fix}")
+
+
 def entry(kind: str, name: str, table: Mapping[str, T]) -> T:
     """`table[name]`; ValueError with the names on offer when it is unknown."""
     if name not in table:

@@ -148,7 +148,7 @@ def conversations_that_fit(
     """
     n = within("tokens_per_conversation", tokens_per_conversation, 1, MAX_TOKENS, "count the prompt and the output")
     within("shared_prefix", shared_prefix, 0, n - 1, "a conversation must add at least one token of its own")
-    longest = within("max_len", model.context if max_len is None else max_len, n, MAX_TOKENS, "it bounds n tokens")
+    longest = within("max_len", model.context if max_len is None else max_len, n, MAX_TOKENS, "reserve n or more")
     if not 0 < utilisation <= 1:
         raise ValueError(f"utilisation={utilisation!r} is outside 0 to 1 (0 excluded); 0.9 is a common choice")
     full, window = blocks(model, n, block_size)

@@ -1,0 +1,266 @@
+"""`servelab kv`: pages, replay, bytes. Tables for people, sorted JSON for machines, one red line for a mistake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from servelab.kv import pages as schemes
+from servelab.kv import reuse, show, sizes, trace, waste
+from servelab.kv.eviction import POLICIES
+from servelab.kv.limits import MAX_BLOCK, MAX_TOKENS, entry, short, whole
+from servelab.kv.models import CARDS, MODELS, Card, Model
+
+app = typer.Typer(help="KV-cache memory: block pools, traces, bytes.", no_args_is_help=True)
+
+File = Annotated[str, typer.Argument(help="Azure CSV or Mooncake JSON lines, plain or gzip.", metavar="FILE")]
+Example = Annotated[str, typer.Option("--example", help=f"One of {', '.join(schemes.EXAMPLES)}.", metavar="NAME")]
+Count = Annotated[str | None, typer.Option("--conversations", help="Your own workload: how many.", metavar="N")]
+Common = Annotated[str | None, typer.Option("--prefix", help="Your own workload: shared tokens.", metavar="N")]
+Private = Annotated[str | None, typer.Option("--private", help="Your own workload: mean private tokens.", metavar="N")]
+ExampleBlock = Annotated[
+    str | None, typer.Option("--block-size", help="Tokens per block.", metavar="N", show_default="the example's")
+]
+Slot = Annotated[
+    str | None, typer.Option("--max-len", help="Tokens reserved per slot.", metavar="N", show_default="the longest")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+BlockSize = Annotated[str, typer.Option("--block-size", help="Tokens per block.", metavar="N")]
+Blocks = Annotated[
+    str | None, typer.Option("--blocks", help="Blocks in the prefix cache.", metavar="N|inf", show_default="inf")
+]
+Policy = Annotated[
+    str | None, typer.Option("--policy", help=f"One of {', '.join(POLICIES)}.", metavar="NAME", show_default="lru")
+]
+ModelName = Annotated[str, typer.Option("--model", help=f"One of {', '.join(MODELS)}.", metavar="NAME")]
+Dtype = Annotated[str, typer.Option("--dtype", help=f"KV format: {', '.join(sizes.DTYPES)}.", metavar="NAME")]
+Tokens = Annotated[str, typer.Option("--tokens", help="Context of a conversation, prefix included.", metavar="N")]
+CardName = Annotated[str | None, typer.Option("--card", help=f"One of {', '.join(CARDS)}.", metavar="NAME")]
+Prefix = Annotated[str, typer.Option("--shared-prefix", help="Tokens common to all conversations.", metavar="N")]
+MaxLen = Annotated[
+    str | None,
+    typer.Option("--max-len", help="Tokens that preallocation reserves.", metavar="N", show_default="model's context"),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option("--weights", help=f"{', '.join(sizes.WEIGHT_BITS)}.", metavar="NAME", show_default="as published"),
+]
+Utilisation = Annotated[str, typer.Option("--utilisation", help="Share of the card's memory.", metavar="X")]
+
+
+@app.command()
+def pages(
+    example: Example = "shared-prefix",
+    count: Count = None,
+    prefix: Common = None,
+    private: Private = None,
+    block_size: ExampleBlock = None,
+    max_len: Slot = None,
+    as_json: Json = False,
+) -> None:
+    """Blocks of one workload when preallocated, paged and shared, every conversation complete."""
+    with _errors():
+        chosen = entry("--example", example, schemes.EXAMPLES)
+        requests, longest = chosen.requests, chosen.max_len
+        if (count, prefix, private) != (None, None, None):
+            n = 8 if count is None else whole("--conversations", count, 1, 1_000)
+            common = 512 if prefix is None else whole("--prefix", prefix, 0, 131_072)
+            mean = 344 if private is None else whole("--private", private, 2, 131_072)
+            requests = schemes.conversations(n, common, mean)
+            longest = max(r.tokens + r.output for r in requests)
+            example = "custom"
+        b = chosen.block_size if block_size is None else whole("--block-size", block_size, 1, MAX_BLOCK)
+        slot = longest if max_len is None else whole("--max-len", max_len, longest, MAX_TOKENS, "reserve the longest")
+        with _progress("filling three pools"):
+            result = schemes.compare(requests, block_size=b, max_len=slot)
+    out = _pages(result) | {"example": example}
+    if as_json:
+        return _print_json(out)
+    return show.pages(out)
+
+
+@app.command()
+def replay(
+    file: File, block_size: BlockSize = "16", blocks: Blocks = None, policy: Policy = None, as_json: Json = False
+) -> None:
+    """Waste of a trace's last blocks and, where it has block hashes, the hits of a prefix cache."""
+    with _errors():
+        b = whole("--block-size", block_size, 1, MAX_BLOCK)
+        capacity = _capacity(blocks)
+        entry("--policy", policy or "lru", POLICIES)
+        with _progress(f"reading {file}", 1.0) as report:
+            requests = trace.read(file, progress=report)
+        if requests.hash_ids is None and (blocks is not None or policy is not None):
+            raise ValueError(f"{requests.name} has 0 hash_ids; leave --blocks and --policy out or give a Mooncake file")
+        slots = waste.waste(waste.histograms(requests), b)
+        hits = None
+        if requests.hash_ids is not None:
+            with _progress("replaying block hashes"):
+                hits = _reuse(requests, policy or "lru", capacity)
+    about = _about(requests)
+    if as_json:
+        rows = {name: row.metrics() | {"n": row.n} for name, row in slots.items()}
+        return _print_json({"trace": about, "block_size": b, "waste": rows, "reuse": hits})
+    show.waste(about, slots)
+    if hits:
+        show.reuse(hits)
+    return None
+
+
+@app.command("bytes")
+def bytes_(
+    model: ModelName,
+    dtype: Dtype = "bf16",
+    tokens: Tokens = "4096",
+    block_size: BlockSize = "16",
+    card: CardName = None,
+    shared_prefix: Prefix = "0",
+    max_len: MaxLen = None,
+    weights: Weights = None,
+    utilisation: Utilisation = "0.9",
+    as_json: Json = False,
+) -> None:
+    """KV bytes of a model's context and, with --card, how many conversations fit in three schemes."""
+    with _errors():
+        m = entry("--model", model, MODELS)
+        entry("--dtype", dtype, sizes.DTYPES)
+        b = whole("--block-size", block_size, 1, MAX_BLOCK)
+        n = whole("--tokens", tokens, 1, MAX_TOKENS)
+        prefix = whole("--shared-prefix", shared_prefix, 0, n - 1, "a conversation adds at least one token")
+        longest = m.context if max_len is None else whole("--max-len", max_len, 1, MAX_TOKENS)
+        rows = {name: _kv(m, name, n, b) for name in sizes.DTYPES}
+        device = None
+        if card is not None:
+            c = entry("--card", card, CARDS)
+            fit = sizes.conversations_that_fit(m, c, dtype, n, prefix, b, _share(utilisation), weights, longest)
+            device = _card(c, fit)
+    about = asdict(m) | {"params": m.params, "weights": dict(m.weights)}
+    if as_json:
+        asked = {"dtype": dtype, "tokens": n, "block_size": b, "shared_prefix": prefix}
+        return _print_json(asked | rows[dtype] | {"model": about, "card": device})
+    show.kv_bytes(about, rows, dtype, f"{n:,} tokens, blocks of {b}")
+    if device:
+        show.card(device, m.name)
+    return None
+
+
+def _capacity(text: str | None) -> int | None:
+    if text is None or text == "inf":
+        return None
+    return whole("--blocks", text, 1, reuse.MAX_BLOCKS, "give a whole number, or inf")
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--utilisation={short(text)} is outside 0 to 1 (0 excluded); give 0.9, say") from None
+
+
+def _pages(result: schemes.Comparison) -> dict[str, Any]:
+    return {
+        "blocks": {name: row.blocks for name, row in result.rows.items()},
+        "block_size": result.block_size,
+        "pool_blocks": result.blocks,
+        "max_len": result.max_len,
+        "conversations": result.conversations,
+        "prefix_blocks": result.prefix_blocks,
+        "conversations_that_fit_shared": result.fits,
+        "times_as_many": result.ratio,
+        "schemes": {
+            name: {
+                "blocks": row.blocks,
+                "used_tokens": row.used,
+                "waste_percent": 100 * row.waste,
+                "saved_percent": 100 * row.saved,
+                "peak_blocks": row.peak,
+                "preemptions": row.preemptions,
+                "evictions": row.evictions,
+            }
+            for name, row in result.rows.items()
+        },
+    }
+
+
+def _about(requests: trace.Trace) -> dict[str, Any]:
+    clock = requests.arrival_ns
+    return {
+        "name": requests.name,
+        "sha256": requests.sha256,
+        "requests": requests.requests,
+        "prompt_tokens": sum(requests.prompt_tokens),
+        "output_tokens": sum(requests.output_tokens),
+        "duration_s": clock[-1] / 10**9 if clock else None,
+        "reordered": requests.reordered,
+    }
+
+
+def _reuse(requests: trace.Trace, policy: str, capacity: int | None) -> dict[str, Any]:
+    references, tokens = reuse.stream(requests), sum(requests.prompt_tokens)
+    return {
+        "policy": policy,
+        "blocks": "inf" if capacity is None else capacity,
+        "block_tokens": trace.HASH_BLOCK,
+        "references": len(references),
+        "distinct_blocks": len(set(references)),
+        "prompt_tokens": tokens,
+    } | reuse.replay(requests, policy, capacity).metrics(len(references), tokens)
+
+
+def _kv(m: Model, dtype: str, tokens: int, block_size: int) -> dict[str, Any]:
+    each = sizes.layer_bytes(m, dtype)
+    context, plain = sizes.kv_bytes(m, dtype, tokens), sizes.kv_bytes(m, "bf16", tokens)
+    return {
+        "scale": sizes.DTYPES[dtype].scale,
+        "bytes_per_token_full_layers": each * (m.layers - m.window_layers),
+        "bytes_per_token_window_layers": each * m.window_layers,
+        "kv_bytes": context,
+        "kv_bytes_paged": sizes.paged_bytes(m, dtype, tokens, block_size),
+        "percent_against_bf16": 100 * (context - plain) / plain,
+    }
+
+
+def _card(c: Card, fit: sizes.Fit) -> dict[str, Any]:
+    return asdict(c) | {
+        "budget_bytes": fit.budget,
+        "weight_bytes": fit.weights,
+        "room_bytes": fit.room,
+        "fits": fit.room > 0,
+        "schemes": {
+            name: {"bytes_each": s.each, "bytes_once": s.once, "conversations": s.conversations}
+            for name, s in fit.schemes.items()
+        },
+    }
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """A ValueError becomes one red line on stderr and exit code 2."""
+    try:
+        yield
+    except ValueError as error:
+        line = " ".join(str(error).split())
+        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), (line, "red")), soft_wrap=True)
+        raise typer.Exit(2) from None
+
+
+@contextmanager
+def _progress(label: str, total: float | None = None) -> Iterator[trace.Progress]:
+    """A bar on stderr while the block runs, on a terminal only; it yields the function that moves it."""
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))

@@ -136,8 +136,9 @@ def compare(
     logs = {s: simulate(requests, blocks=pool, block_size=block_size, scheme=s, max_len=slot) for s in SCHEMES}
     last = {r.id for r in final.values()}
     counted = {name: _distinct(log, last) for name, log in logs.items()}
-    reserved = len({cell for table in counted["preallocated"][0] for cell in table})
-    rows = {name: _row(logs[name], used, tables, reserved) for name, (tables, used, _) in counted.items()}
+    blocks_of = {name: len({cell for table in tables for cell in table}) for name, (tables, _, _) in counted.items()}
+    reserved = blocks_of["preallocated"]
+    rows = {name: _row(logs[name], used, blocks_of[name], reserved) for name, (_, used, _) in counted.items()}
     tables, _, chats = counted["shared"]
     holders: dict[int, set[int]] = {}
     for chat, table in zip(chats, tables, strict=True):
@@ -154,24 +155,25 @@ def compare(
 def _distinct(log: Log, last: set[int]) -> tuple[tuple[tuple[int, ...], ...], int, list[int]]:
     """Tables by sequence with cells renumbered from 0, the distinct tokens in them, each table's conversation."""
     number: dict[int, int] = {}
-    fill: dict[int, int] = {}
+    tails: dict[int, int] = {}
     tables, chats = [], []
     for seq, table in sorted(completed(log)):
         info = log.seqs[seq]
         if info.request not in last:
             continue
-        left = info.prompt + info.output
-        for _, cell in table:
-            fill[number.setdefault(cell, len(number))] = max(min(left, log.block_size), 0)
-            left -= log.block_size
-        tables.append(tuple(number[cell] for _, cell in table))
+        tables.append(tuple(number.setdefault(cell, len(number)) for _, cell in table))
         chats.append(info.chat)
-    return tuple(tables), sum(fill.values()), chats
+        left = info.prompt + info.output
+        whole = left // log.block_size
+        for cell in tables[-1][whole:]:
+            tails[cell] = max(left - whole * log.block_size, 0)
+            whole, left = whole + 1, 0
+    full = len(number) - len(tails)
+    return tuple(tables), full * log.block_size + sum(tails.values()), chats
 
 
-def _row(log: Log, used: int, tables: tuple[tuple[int, ...], ...], reserved: int) -> SchemeRow:
-    blocks = len({cell for table in tables for cell in table})
-    kinds = [event.kind for event in log.events]
+def _row(log: Log, used: int, blocks: int, reserved: int) -> SchemeRow:
+    kinds = [event[1] for event in log.events]
     peak = max((held for _, held, _ in usage(log)), default=0)
     waste, saved = 1 - used / (blocks * log.block_size), 1 - blocks / reserved
     return SchemeRow(log.scheme, blocks, used, waste, saved, peak, kinds.count("preempt"), kinds.count("evict"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from heapq import heapify, heappop, heappush
 
-from servelab.kv.log import Event
+from servelab.kv.log import Event, event
 from servelab.kv.prefix import Content
 from servelab.kv.tables import Plan
 
@@ -48,9 +48,9 @@ class Slots:
         self.tables[seq], self.lengths[seq] = list(range(start, start + self.width)), tokens
         add(Event(now, "admit", seq, -1, -1, tokens, 0, 0))
         for slot in range(self.width):
-            add(Event(now, "alloc", seq, start + slot, slot, 0, 1))
+            add(event((now, "alloc", seq, start + slot, slot, 0, 1, -1)))
         for slot in range(-(-tokens // size)):
-            add(Event(now, "prefill", seq, start + slot, slot, min(size, tokens - slot * size), 0, 0))
+            add(event((now, "prefill", seq, start + slot, slot, min(size, tokens - slot * size), 0, 0)))
         return 0
 
     def reserve(self, seq: int, tokens: int) -> int:
@@ -74,8 +74,8 @@ class Slots:
         del self.lengths[seq]
         heappush(self._starts, table[0])
         for slot in range(len(table) - 1, -1, -1):
-            add(Event(now, "release", seq, table[slot], slot))
-            add(Event(now, "free", -1, table[slot]))
+            add(event((now, "release", seq, table[slot], slot, 0, 0, -1)))
+            add(event((now, "free", -1, table[slot], -1, 0, 0, -1)))
 
     def check(self) -> None:
         """The invariants: slots are disjoint, and lengths fit them."""

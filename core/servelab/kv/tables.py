@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from servelab.kv.blocks import DEBUG, BlockPool
-from servelab.kv.log import Event
+from servelab.kv.log import Event, event
 from servelab.kv.prefix import Content, Node, PrefixCache
 
 BROKEN = -(1 << 60)
@@ -92,15 +92,15 @@ class Tables:
         add(Event(now, "admit", seq, -1, -1, tokens, 0, reused))
         self.pool.share(table)
         for slot, node in enumerate(hits):
-            add(Event(now, "share", seq, node.block, slot, 0, self.pool.refs[node.block], node.id))
+            add(event((now, "share", seq, node.block, slot, 0, self.pool.refs[node.block], node.id)))
         if copy:
             add(Event(now, "prefill", seq, self._copy(seq, len(table) - 1, size - 1), len(table) - 1, 1, 0, size - 1))
         table += self.pool.alloc(-(-tokens // size) - len(table))
         for slot in range(len(hits), len(table)):
             block = table[slot]
             fill = min(size, tokens - slot * size)
-            add(Event(now, "alloc", seq, block, slot, 0, 1))
-            add(Event(now, "prefill", seq, block, slot, fill, 0, 0))
+            add(event((now, "alloc", seq, block, slot, 0, 1, -1)))
+            add(event((now, "prefill", seq, block, slot, fill, 0, 0)))
             if fill == size:
                 self._hash(seq, slot)
         if DEBUG:
@@ -166,9 +166,9 @@ class Tables:
         for slot in range(len(table) - 1, -1, -1):
             block = table[slot]
             left = pool.refs[block]
-            add(Event(now, "release", seq, block, slot, 0, left))
+            add(event((now, "release", seq, block, slot, 0, left, -1)))
             if not left:
-                add(Event(now, "free" if pool.nodes[block] < 0 else "park", -1, block))
+                add(event((now, "free" if pool.nodes[block] < 0 else "park", -1, block, -1, 0, 0, -1)))
         if DEBUG:
             self.check()
 
@@ -212,7 +212,7 @@ class Tables:
         self._tips[seq] = BROKEN if node is None else node.id
         if node is not None and node.block == block:
             self.pool.label(block, node.id)
-            self.events.append(Event(self.now, "hash", seq, block, slot, max(tip, -1), 0, node.id))
+            self.events.append(event((self.now, "hash", seq, block, slot, max(tip, -1), 0, node.id)))
 
     def _evicted(self, block: int, node: int) -> None:
         if self.cache is None:

@@ -1,0 +1,126 @@
+"""KV desk's tiles, tables and the curve over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from servelab.kv.pages import Comparison
+from servelab.kv.sizes import CARDS, MODELS, Fit, conversations_that_fit, kv_bytes, layer_bytes
+from servelab.view import f32, i32
+from servelab.view.memory import Usage
+from servelab.view.metric import Metric
+from servelab.view.plot import Plot
+from servelab.view.words import Table
+
+if TYPE_CHECKING:
+    from studios.kv_desk.view import State
+
+CLAIMS = {
+    "preallocated": "kv_pages.preallocated_blocks",
+    "paged": "kv_pages.paged_blocks",
+    "shared": "kv_pages.shared_blocks",
+}
+TONES = {"preallocated": "wasted", "paged": "decode", "shared": "shared"}
+
+
+def tiles(state: State, work: Comparison, use: Mapping[str, Usage]) -> list[Metric]:
+    """Blocks in use by scheme and what they waste, at the clock's tick; then what fits and what the cache saved."""
+    receipt = state == type(state)()
+    out = []
+    for scheme, one in use.items():
+        waste = [100 * one.waste(i) for i in range(len(one.t))]
+        out.append(Metric(
+            f"blocks_{scheme}", scheme.capitalize(), "tiles", max(one.allocated), "blocks", "derived",
+            f"{waste[one.peak]:.1f} % of their slots empty at the peak", tone=TONES[scheme],
+            claim=CLAIMS[scheme] if receipt else "", t=i32(one.t), series=f32(one.allocated),
+        ))
+    shared = use["shared"]
+    out.append(Metric(
+        "waste", "Empty slots, shared", "tiles", 100 * shared.waste(shared.peak), "%", "derived",
+        "of the slots in blocks that conversations hold", 1, "wasted",
+        t=i32(shared.t), series=f32(100 * shared.waste(i) for i in range(len(shared.t))), linear=True,
+    ))
+    reused, prompts = prefix_hits(work)
+    out.append(Metric(
+        "reused", "Prompt from cache", "tiles", 100 * reused / prompts, "%", "derived",
+        f"{reused:,} of {prompts:,} prompt tokens need no prefill", 1, "cached",
+    ))
+    fit = fit_on_card(state).schemes
+    out.append(Metric(
+        "fit", f"Fit on one {state.card}", "tiles", fit["shared"].conversations, "conversations", "model",
+        f"{fit['preallocated'].conversations:,} if preallocated, {fit['paged'].conversations:,} if paged",
+    ))
+    return out
+
+
+def prefix_hits(work: Comparison) -> tuple[int, int]:
+    """(prompt tokens found in the cache, prompt tokens asked for) in the shared scheme, re-admissions included."""
+    admitted = [(event.other, event.tokens) for event in work.logs["shared"].events if event.kind == "admit"]
+    return sum(max(hit, 0) for hit, _ in admitted), sum(tokens for _, tokens in admitted)
+
+
+def fit_on_card(state: State) -> Fit:
+    """How many of these conversations the chosen card holds, under each scheme."""
+    longest = state.prefix + state.turns * state.private * 496 // 344
+    mean = state.prefix + state.turns * state.private
+    return conversations_that_fit(
+        MODELS[state.model], CARDS[state.card], state.dtype, mean, state.prefix, state.block_size, max_len=longest,
+    )
+
+
+def schemes(work: Comparison, use: Mapping[str, Usage]) -> Table:
+    """The three runs side by side."""
+    rows = []
+    for scheme, row in work.rows.items():
+        one = use[scheme]
+        rows.append((
+            scheme, max(one.allocated), row.blocks, 100 * row.saved, 100 * row.waste, row.preemptions, row.evictions,
+            work.logs[scheme].end,
+        ))
+    columns = (
+        ("Scheme", ""), ("Most at once", "blocks"), ("At completion", "blocks"), ("Saved", "%"), ("Empty slots", "%"),
+        ("Preemptions", ""), ("Evictions", ""), ("Finished at", "step"),
+    )
+    caption = (
+        f"At completion counts each conversation's blocks when it ends, a shared block once. Where {work.conversations} "
+        f"fit preallocated, {work.fits} of their mean size fit when shared: {work.ratio:.1f} times as many."
+    )
+    digits = (0, 0, 0, 1, 1, 0, 0, 0)
+    return Table("schemes", "Three schemes", "below", columns, digits, tuple(rows), "derived", caption, 2)
+
+
+def fits(state: State) -> Table:
+    """Conversations on every card, and what one token costs."""
+    model = MODELS[state.model]
+    here = fit_on_card(state)
+    rows = []
+    for name in CARDS:
+        fit = fit_on_card(replace(state, card=name))
+        counts = [fit.schemes[s].conversations for s in ("preallocated", "paged", "shared")]
+        rows.append((name, CARDS[name].mib / 1024, max(0.0, fit.room / 2**30), *counts))
+    columns = (
+        ("Card", ""), ("Memory", "GiB"), ("Room for KV", "GiB"), ("Preallocated", ""), ("Paged", ""), ("Shared", ""),
+    )
+    per_token = kv_bytes(model, state.dtype, 1)
+    caption = (
+        f"{state.model} with {state.dtype} KV keeps {layer_bytes(model, state.dtype):,} bytes per token and layer, "
+        f"{per_token:,} bytes per token, beside {here.weights / 2**30:.1f} GiB of weights. Model: 90 % of what the "
+        "driver reports, activations not counted; a slot is as long as the longest conversation."
+    )
+    title, digits, mark = "How many conversations fit", (0, 1, 1, 0, 0, 0), list(CARDS).index(state.card)
+    return Table("fits", title, "below", columns, digits, tuple(rows), "model", caption, mark)
+
+
+def over_time(use: Mapping[str, Usage]) -> Plot:
+    """Blocks in use by scheme."""
+    traces = tuple(
+        {
+            "type": "scatter", "mode": "lines", "name": scheme.capitalize(), "x": i32(one.t), "y": i32(one.allocated),
+            "line": {"color": f"${TONES[scheme]}", "shape": "hv", "dash": dash},
+        }
+        for (scheme, one), dash in zip(use.items(), ("dot", "dash", "solid"), strict=True)
+    )
+    alt = "; ".join(f"{scheme}: at most {max(one.allocated):,} blocks" for scheme, one in use.items())
+    return Plot("over_time", "Blocks in use", "below", traces, "decode steps", "blocks", "derived", alt, cursor=True)

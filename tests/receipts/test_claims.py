@@ -66,11 +66,12 @@ def test_changed_receipt(folder: Folder) -> None:
         resolve("forecast.speed", load_all(folder.path), {})
 
 
-def test_broken_tolerance(folder: Folder) -> None:
-    folder.edit("squares", lambda r: r["metrics"]["area"].update(value=145))
+@pytest.mark.parametrize("value", [143, 145])
+def test_broken_tolerance(folder: Folder, value: int) -> None:
+    folder.edit("squares", lambda r: r["metrics"]["area"].update(value=value))
     receipts = load_all(folder.path)
     with pytest.raises(
-        ValueError, match=r"claim 'squares\.area': squares\.area is 145, outside its tolerance 144 to 144"
+        ValueError, match=rf"claim 'squares\.area': squares\.area is {value}, outside its tolerance 144 to 144"
     ):
         resolve("squares.area", receipts)
     assert resolve("squares.diagonal", receipts).text(1) == "17.0 cells"

@@ -61,7 +61,7 @@ def test_verify_names_what_is_wrong(folder: Folder, tmp_path: Path) -> None:
     result = run(folder, "verify", "--data", str(tmp_path / "nowhere"))
     assert result.exit_code == 1
     assert "squares/core-2026-11-30.json: area: committed 145, recomputed 144 cells" in result.stdout
-    assert "statistic from sides.txt not checked" in result.stdout
+    assert "not checked: statistic from sides.txt: sides.txt is not under" in result.stdout
     assert {p["what"] for p in plain(folder, "verify")["problems"]} == {"tolerance", "recompute", "changed"}
 
 

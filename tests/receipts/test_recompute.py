@@ -7,6 +7,8 @@ import dataclasses
 import gzip
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -151,6 +153,7 @@ def test_prefix_without_data_leaves_belady_out(prefix_receipt: Receipt) -> None:
     assert len(belady) == 8 and set(again.missing) == belady
     assert {row.metric for row in again.rows} == set(prefix_receipt.metrics) - belady
     assert wrong(again.rows) == [] and again.absent == ("first.jsonl", "second.jsonl.gz")
+    assert again.note.endswith("; 8 more metrics and the statistic would need first.jsonl and second.jsonl.gz.")
     assert "needs second.jsonl.gz" in again.missing["second_belady_3_hits"]
 
 
@@ -208,3 +211,22 @@ def test_measured_and_model(example: Callable[[str], dict[str, object]]) -> None
 def test_data_names_are_unique_by_hash(waste_receipt: Receipt) -> None:
     twice = dataclasses.replace(waste_receipt, data=(*waste_receipt.data, Data("other.csv", "0" * 64)))
     assert recompute(twice, [CSV]).absent == ("other.csv",)
+
+
+def test_the_read_side_needs_the_standard_library_alone() -> None:
+    """A browser tab has no rfc8785, no cryptography and no typer: load, resolve and recompute go without."""
+    program = (
+        "import sys\n"
+        "for name in ('rfc8785', 'cryptography', 'securesystemslib', 'typer', 'rich', 'subprocess'):\n"
+        "    sys.modules[name] = None\n"
+        "from servelab.receipt import load, resolve\n"
+        "from servelab.receipt.recompute import recompute\n"
+        "found = load(sys.stdin.buffer.read(), path='kv_pages/core-2026-11-30.json')\n"
+        "assert all(row.same for row in recompute(found).rows)\n"
+        "print(resolve('kv_pages.shared_blocks', {found.kind: found}).text())\n"
+    )
+    found = dataclasses.replace(
+        receipt("kv_pages", PAGES, kv.pages_result(PAGES), {}), claims=("kv_pages.shared_blocks",)
+    )
+    done = subprocess.run([sys.executable, "-c", program], input=canonical(found.to_json()), capture_output=True)
+    assert (done.stdout.decode().strip(), done.stderr.decode()) == ("204 blocks", "")

@@ -30,7 +30,7 @@ class Claim:
     receipt: str
 
     def text(self, digits: int | None = None) -> str:
-        """ "204 blocks", "0.544 %", "2.63×", "105,710 references"; `digits` decimals, by default 3 significant
+        """ "204 blocks", "0.544 %", "2.62×", "105,710 references"; `digits` decimals, by default 3 significant
         digits."""
         return number(self.value, self.unit, digits)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from servelab.receipt import attest as signing
 from servelab.receipt import claims, store
@@ -176,19 +176,29 @@ def _report(report: Report) -> dict[str, Any]:
 def _show(report: Report) -> None:
     console = Console()
     changed = {p.receipt for p in report.problems if p.what in ("canonical", "schema", "changed", "unattested")}
-    table = Table("receipt", "unmodified", "signed by", "reproduced here")
+    table = Table(
+        *(Column(name, overflow="fold") for name in ("receipt", "unmodified", "signed by", "reproduced here"))
+    )
     signed = ", ".join(report.signed_by) or "nobody"
     for receipt in report.receipts:
         unmodified = "no" if receipt.path in changed else "yes" if report.signed_by else "not attested"
         table.add_row(receipt.path, unmodified, signed, _reproduced(report.recomputed.get(receipt.path)))
     console.print(table)
-    for skipped in report.skipped:
-        console.print(f"[dim]·[/dim] {escape(str(skipped))}", soft_wrap=True, highlight=False)
+    for line in _skipped(report):
+        console.print(f"[dim]·[/dim] {escape(line)}", soft_wrap=True, highlight=False)
     for problem in report.problems:
         console.print(f"[bold red]✗[/bold red] {escape(str(problem))}", soft_wrap=True, highlight=False)
     console.print(
         f"{len(report.receipts)} receipts, {len(report.problems)} problems, {len(report.skipped)} parts not checked"
     )
+
+
+def _skipped(report: Report) -> list[str]:
+    """One line for each reason."""
+    parts: dict[tuple[str, str], list[str]] = {}
+    for s in report.skipped:
+        parts.setdefault((s.receipt, s.why), []).append(s.part)
+    return [f"{receipt}: not checked: {', '.join(names)}: {why}" for (receipt, why), names in parts.items()]
 
 
 def _reproduced(again: Recomputation | None) -> str:

@@ -100,7 +100,7 @@ def _compare(receipt: Receipt, result: Result, files: Files) -> Recomputation:
     rows = [_metric(n, receipt.metrics.get(n), result.metrics.get(n)) for n in dict.fromkeys(names)]
     rows += [_statistic(receipt, key, value) for key, value in result.statistic.items()]
     absent = tuple(d.name for d in receipt.data if d.name not in files)
-    return Recomputation(tuple(rows), result.missing, absent, _note(receipt, rows, absent))
+    return Recomputation(tuple(rows), result.missing, absent, _note(receipt, rows, absent, len(result.missing)))
 
 
 def _metric(name: str, committed: Metric | None, again: Metric | None) -> Row:
@@ -124,9 +124,11 @@ def _digest(value: Any) -> str:
     return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())[:16]
 
 
-def _note(receipt: Receipt, rows: Sequence[Row], absent: Sequence[str]) -> str:
+def _note(receipt: Receipt, rows: Sequence[Row], absent: Sequence[str], missing: int) -> str:
     if receipt.evidence == "derived":
         return f"All {len(rows)} rows recomputed from the core alone."
     if not absent:
         return f"All {len(rows)} rows recomputed from {' and '.join(d.name for d in receipt.data)}."
-    return f"Recomputed from the committed statistic; {' and '.join(absent)} would recompute the statistic too."
+    known = "the committed statistic" if len(absent) == len(receipt.data) else "the files and the committed statistic"
+    rest = f"{missing} more metrics and the statistic" if missing else "the statistic itself"
+    return f"{len(rows)} rows recomputed from {known}; {rest} would need {' and '.join(absent)}."

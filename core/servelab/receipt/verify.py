@@ -65,7 +65,7 @@ class Report:
 
 def data_directory() -> Path:
     """Where outside data lies: SERVELAB_DATA, by default ../shared/data."""
-    return Path(os.environ.get("SERVELAB_DATA", DATA))
+    return Path(os.environ.get("SERVELAB_DATA") or DATA)
 
 
 def verify(directory: Path, data: Path | None = None, *, signature: bool = True) -> Report:

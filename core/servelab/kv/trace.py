@@ -225,8 +225,7 @@ def _json_rows(text: str, progress: Progress) -> tuple[Layout, list[Row]]:
             raise ValueError(f"line {number}: {error}") from None
         if not number & 4095:
             progress(number / len(lines))
-    assert layout is not None
-    return layout, rows
+    return layout or JSON_LAYOUTS[0], rows
 
 
 def _object(line: str) -> dict[str, Any]:
@@ -240,12 +239,14 @@ def _object(line: str) -> dict[str, Any]:
 
 
 def _json_row(layout: Layout, record: dict[str, Any]) -> Row:
-    for column in layout.columns:
-        if column not in record:
-            raise ValueError(f"{column} is missing; every line needs {', '.join(layout.columns)}")
-    prompt, output = _tokens(layout.prompt, record[layout.prompt]), _tokens(layout.output, record[layout.output])
-    hashes = _hashes(record[layout.hashes], prompt) if layout.hashes else None
-    return _arrival(layout, record[layout.arrival]), prompt, output, hashes
+    try:
+        arrival, prompt, output = record[layout.arrival], record[layout.prompt], record[layout.output]
+        ids = record[layout.hashes] if layout.hashes else None
+    except KeyError as missing:
+        raise ValueError(f"{missing.args[0]} is missing; every line needs {', '.join(layout.columns)}") from None
+    prompt = _tokens(layout.prompt, prompt)
+    hashes = _hashes(ids, prompt) if layout.hashes else None
+    return _arrival(layout, arrival), prompt, _tokens(layout.output, output), hashes
 
 
 def _layout(layouts: tuple[Layout, ...], found: list[str], what: str) -> Layout:

@@ -1,0 +1,118 @@
+/* Downloads with real byte counts, a name for every way to fail, and a watchdog for silence. */
+
+/** A failure with a name, what it means, and what to do; `stage` is where it happened. */
+export class BootError extends Error {
+  constructor(stage, name, message, fix) {
+    super(message);
+    Object.assign(this, { stage, name, fix });
+  }
+}
+
+const SILENCE = 10; // seconds
+const RELOAD = "Reload the page.";
+const REDEPLOY = "Reload the page. If it stays, the site is incomplete: build and deploy it again.";
+const CONNECT = "Check the connection, then reload the page.";
+const MAGIC = [0x00, 0x61, 0x73, 0x6d];
+
+/** Fetch `url`: part = {file, bytes, raw, compile?} with `bytes` on the wire (as stored) and `raw` after inflating.
+ *
+ * Returns Uint8Array(raw), or with `compile` a WebAssembly.Module. report(bytes, total) counts stored bytes.
+ */
+export async function download(url, part, { stage, signal, report }) {
+  let response;
+  try {
+    response = await fetch(url, { signal });
+  } catch (error) {
+    throw new BootError(stage, "NoAnswer", `${part.file} could not be fetched (${error.message})`, CONNECT);
+  }
+  if (!response.ok) throw new BootError(stage, "MissingFile", `${part.file} answered ${response.status}`, REDEPLOY);
+  const seen = { bytes: 0 };
+  try {
+    const body = await inflated(counted(response.body, seen, (n) => report(Math.min(n, part.bytes), part.bytes)));
+    return part.compile ? await compiled(body, part, stage) : await collected(body, part, stage);
+  } catch (error) {
+    if (error instanceof BootError && error.name !== "WrongSize") throw error;
+    if (seen.bytes < part.bytes) {
+      const message = `${part.file} ended after ${seen.bytes} of ${part.bytes} bytes`;
+      throw new BootError(stage, "TruncatedDownload", message, RELOAD);
+    }
+    throw new BootError(stage, "DamagedFile", `${part.file} cannot be read (${error.message})`, REDEPLOY);
+  }
+}
+
+function counted(stream, seen, report) {
+  return stream.pipeThrough(new TransformStream({
+    transform(chunk, out) {
+      seen.bytes += chunk.length;
+      report(seen.bytes);
+      out.enqueue(chunk);
+    },
+  }));
+}
+
+/** Look at the first chunk of a stream: [chunk, the whole stream]. */
+async function peeked(stream) {
+  const reader = stream.getReader();
+  const first = await reader.read();
+  const whole = new ReadableStream({
+    start: (out) => (first.done ? out.close() : out.enqueue(first.value)),
+    pull: async (out) => {
+      const { done, value } = await reader.read();
+      return done ? out.close() : out.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return [first.value ?? new Uint8Array(), whole];
+}
+
+/** Inflate gzip; some hosts mark a .gz as encoded, and then the browser has inflated it before us. */
+async function inflated(stream) {
+  const [head, whole] = await peeked(stream);
+  return head[0] === 0x1f && head[1] === 0x8b ? whole.pipeThrough(new DecompressionStream("gzip")) : whole;
+}
+
+async function compiled(stream, part, stage) {
+  const [head, whole] = await peeked(stream);
+  if (!MAGIC.every((byte, i) => head[i] === byte)) {
+    const start = Array.from(head.subarray(0, 4), (byte) => byte.toString(16).padStart(2, "0")).join(" ");
+    throw new BootError(stage, "BrokenWasm", `${part.file} is no WebAssembly: it begins with ${start || "nothing"}`, REDEPLOY);
+  }
+  return WebAssembly.compileStreaming(new Response(whole, { headers: { "Content-Type": "application/wasm" } }));
+}
+
+async function collected(stream, part, stage) {
+  const out = new Uint8Array(part.raw);
+  let end = 0;
+  for (const reader = stream.getReader(); ;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    if (end + value.length <= out.length) out.set(value, end);
+    end += value.length;
+  }
+  if (end === part.raw) return out;
+  throw new BootError(stage, "WrongSize", `${end} bytes instead of ${part.raw}`, REDEPLOY);
+}
+
+/** Run work(signal); pulse = {quiet, stage} is reset by every sign of life, and 10 s without one end it with a named error.
+ *
+ * Seconds are counted by ticks of this thread: a machine that stands still for a while is not silence.
+ */
+export async function watched(pulse, work) {
+  const abort = new AbortController();
+  pulse.quiet = 0;
+  let timer;
+  const silence = new Promise((_, reject) => {
+    timer = setInterval(() => {
+      if (++pulse.quiet < SILENCE) return;
+      reject(new BootError(pulse.stage, "Silence", `nothing happened for ${SILENCE} s`, CONNECT));
+    }, 1000);
+  });
+  try {
+    return await Promise.race([work(abort.signal), silence]);
+  } catch (error) {
+    abort.abort();
+    throw error;
+  } finally {
+    clearInterval(timer);
+  }
+}

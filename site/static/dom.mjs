@@ -1,14 +1,12 @@
-// Small helpers that every page uses: elements, numbers, theme, one dialog, copying and saving.
+// What every page uses: elements, numbers, colours and theme, dialogs, files.
 
 export const $ = (selector, root = document) => root.querySelector(selector);
 
-/** An element: properties by name, `on…` as listeners, everything else as attributes; null children are left out. */
+/** An element: `on…` are listeners, known names properties, the rest attributes; null children are left out. */
 export function h(tag, props = {}, ...kids) {
   const el = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) {
-    if (value == null) continue;
     if (key.startsWith("on")) el.addEventListener(key.slice(2), value);
-    else if (key === "class") el.className = value;
     else if (key in el) el[key] = value;
     else el.setAttribute(key, value);
   }
@@ -16,65 +14,65 @@ export function h(tag, props = {}, ...kids) {
   return el;
 }
 
-const formats = new Map();
-
-/** 1234.5 → "1,234.5" with a fixed number of decimals; null → "–"; text stays text. */
+/** 1234.5 → "1,234.5" with that many decimals; null → "–"; text stays text. */
 export function num(value, digits = 0) {
-  if (value == null) return "–";
-  if (typeof value !== "number") return String(value);
-  if (!formats.has(digits)) {
-    formats.set(digits, new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-  }
-  return formats.get(digits).format(value);
+  if (typeof value !== "number") return value ?? "–";
+  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-export const json = (id) => JSON.parse($(`#${id}`)?.textContent || "null");
+/** How many entries of the sorted `list` are ≤ `value`. */
+export function upto(list, value) {
+  let low = 0;
+  for (let high = list.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (list[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
 
-/** A response, or an Error that says which file could not be had and what to do. */
+export const config = JSON.parse($("#config").textContent);
+
+/** A response, or an Error that says which file is missing and what to do. */
 export async function get(url) {
   const reply = await fetch(url).catch(() => null);
   if (reply?.ok) return reply;
   const why = reply ? `answered ${reply.status}` : "could not be reached";
-  throw new Error(`${new URL(url, document.baseURI).pathname.split("/").pop()} ${why}; check the connection and try again`);
+  throw new Error(`${String(url).split("/").pop()} ${why}; check the connection and try again`);
 }
 
-export const reduced = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-let palette = null;
-
-/** The value of a colour token ("decode", "ink", "c3") in the current theme. */
-export function colour(token) {
-  palette ??= { style: getComputedStyle(document.documentElement), seen: new Map() };
-  if (!palette.seen.has(token)) palette.seen.set(token, palette.style.getPropertyValue(`--${token}`).trim() || "#888");
-  return palette.seen.get(token);
+export function save(blob, download) {
+  const href = URL.createObjectURL(blob);
+  h("a", { href, download }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
-/** Every conversation keeps its hue: eight colours, then the same ones with another pattern. */
-export const hue = (owner) => (owner < 0 ? "muted" : `c${owner % 8}`);
+const root = document.documentElement;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+let seen = {};
 
-/** Set the theme ("light", "dark" or "" for the system's) and tell every panel. */
+/** A colour token ("decode", "ink", "c3") in the current theme. */
+export const colour = (token) => (seen[token] ??= getComputedStyle(root).getPropertyValue(`--${token}`).trim() || "#888");
+
+/** A conversation keeps its hue: eight colours, then the same with other patterns. */
+export const hue = (owner) => colour(owner < 0 ? "muted" : `c${owner % 8}`);
+
+/** "light", "dark", or the system's; panels hear the event "theme". */
 export function theme(name) {
-  if (name === "light" || name === "dark") document.documentElement.dataset.theme = name;
-  else delete document.documentElement.dataset.theme;
-  palette = null;
+  root.dataset.theme = name === "light" || name === "dark" ? name : "";
+  seen = {};
   document.dispatchEvent(new Event("theme"));
 }
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => theme(document.documentElement.dataset.theme));
+export const otherTheme = () => ((root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark" ? "light" : "dark");
+dark.addEventListener("change", () => theme(root.dataset.theme));
 
-export const isDark = () =>
-  (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-
-/** Buttons with data-dialog open that dialog; a click beside a dialog closes it. */
-export function dialogs() {
+/** Once per page: dialogs open by [data-dialog] and close beside them; a copy for offline use when all is quiet. */
+export function setUp() {
   document.addEventListener("click", ({ target }) => {
     const name = target.closest?.("[data-dialog]")?.dataset.dialog;
     if (name) $(`#${name}`).showModal();
     else if (target.tagName === "DIALOG") target.close();
   });
-}
-
-/** Register the service worker where there is one; a page works the same without it. */
-export function offline(url) {
-  if (!url || !("serviceWorker" in navigator)) return;
-  addEventListener("load", () => setTimeout(() => navigator.serviceWorker.register(url).catch(() => {}), 3000));
+  const register = () => navigator.serviceWorker?.register(config.sw).catch(() => {});
+  if (config.sw) addEventListener("load", () => setTimeout(register, 3000));
 }

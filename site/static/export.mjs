@@ -1,88 +1,83 @@
-// Take it away: picture, numbers, trace, link, embed code.
+// Take it away: picture, numbers, trace, link, code to embed.
 
-import { $, colour, h } from "./dom.mjs";
+import { $, colour, config, h, save } from "./dom.mjs";
 
 const PERFETTO = "https://ui.perfetto.dev";
+const { title, name, slug } = config.studio;
 
-/** What is on the stage, with title and address, as one canvas. */
-function picture(root, title, words) {
-  const scale = devicePixelRatio || 1;
-  const box = root.getBoundingClientRect();
-  const head = 72;
-  const canvas = h("canvas", { width: Math.round((box.width + 32) * scale), height: Math.round((box.height + head + 24) * scale) });
+/** What is on a stage, with title and headline, as one canvas. */
+function picture(stage, headline) {
+  const scale = devicePixelRatio;
+  const { left, top, width, height } = stage.getBoundingClientRect();
+  const canvas = h("canvas", { width: Math.round((width + 32) * scale), height: Math.round((height + 96) * scale) });
   const g = canvas.getContext("2d");
   g.scale(scale, scale);
   g.fillStyle = colour("bg");
   g.fillRect(0, 0, canvas.width, canvas.height);
-  const write = (text, x, y, font, tone = "ink") => {
-    g.font = `${font} system-ui, sans-serif`;
-    g.fillStyle = colour(tone);
-    g.fillText(text, x, y, box.width - x + 16);
+  const write = (text, x, y, font, ink = "ink") => {
+    Object.assign(g, { font: `${font} system-ui, sans-serif`, fillStyle: colour(ink) });
+    g.fillText(text, x, y, width - x + 16);
   };
-  write(title, 16, 32, "600 20px");
-  write(words, 16, 56, "14px", "muted");
-  for (const el of root.querySelectorAll("h2, .readout, .cells canvas")) {
+  write(`${title}, Servelab`, 16, 32, "600 20px");
+  write(headline, 16, 56, "14px", "muted");
+  for (const el of stage.querySelectorAll("h2, .readout, canvas")) {
     const at = el.getBoundingClientRect();
-    const [x, y] = [at.left - box.left + 16, at.top - box.top + head];
+    const [x, y] = [at.left - left + 16, at.top - top + 80];
     if (el.tagName === "CANVAS") g.drawImage(el, x, y, at.width, at.height);
-    else write(el.textContent, x, y + 16, el.tagName === "H2" ? "600 16px" : "14px");
+    else write(el.textContent, x, y + 17, el.tagName === "H2" ? "600 16px" : "14px");
+  }
+  for (const el of stage.querySelectorAll(".legend li")) {
+    const at = el.getBoundingClientRect();
+    write(el.textContent, at.left - left + 38, at.top - top + 97, "14px", "muted");
   }
   return canvas;
 }
 
-function send(blob, name) {
-  const url = URL.createObjectURL(blob);
-  h("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-/** Perfetto's handshake: PING until it answers PONG, then the trace. The visitor's click is what leaves this origin. */
-function perfetto(buffer, title) {
-  const tab = open(PERFETTO);
-  if (!tab) throw new Error("the browser blocked the new tab; allow it, or save the trace file and open it at ui.perfetto.dev");
+/** Perfetto's handshake: PING until it answers PONG, then the trace. Only this, the visitor's own click, leaves the origin. */
+function perfetto(tab, buffer, title) {
   const ping = setInterval(() => tab.postMessage("PING", PERFETTO), 100);
-  const answer = ({ data, origin }) => {
+  addEventListener("message", function answer({ data, origin }) {
     if (data !== "PONG" || origin !== PERFETTO) return;
     clearInterval(ping);
     removeEventListener("message", answer);
     tab.postMessage({ perfetto: { buffer, title } }, PERFETTO);
-  };
-  addEventListener("message", answer);
+  });
   setTimeout(() => clearInterval(ping), 30_000);
 }
 
-export function show(config, link, state, frame, side) {
-  const box = $("#export");
-  const { title, name, slug } = config.studio;
+/** The dialog for one side's state. */
+export function show(link, state, side, headline) {
   const say = (text) => ($("#x-say").textContent = text);
   const file = async (format) => {
-    if (!link.live) say("Python is still starting; the file is made when it is ready …");
+    if (!link.live) say("Python is still starting; the file comes when it is ready …");
     const { header, buffers } = await link.call("export", { studio: name, state, format });
+    say("");
     return { ...header, buffer: buffers[0] };
   };
-  const page = location.href;
-  $("#x-link").value = page;
-  const shown = `${page.split("#")[0]}#${[location.hash.slice(1), "embed=1"].filter(Boolean).join("&")}`.replace(/"/g, "%22");
-  $("#x-embed").value = `<iframe src="${shown}" title="${title}" width="100%" height="720" loading="lazy"></iframe>`;
+  const [page, hash = ""] = location.href.split("#");
+  $("#x-link").value = location.href;
+  $("#x-embed").value = `<iframe src="${page}#${hash}${hash && "&amp;"}embed=1" title="${title}" width="100%" height="720" loading="lazy"></iframe>`;
   say("");
-  box.onclick = async ({ target }) => {
-    const what = target.dataset?.export;
+  $("#export").onclick = async ({ target }) => {
+    const what = target.dataset.export;
     if (!what) return;
     try {
-      if (what === "png") picture($(`#stage-${side}`), title, frame.headline).toBlob((blob) => send(blob, `servelab-${slug}.png`));
+      if (what === "png") picture($(`#stage-${side}`), headline).toBlob((blob) => save(blob, `servelab-${slug}.png`));
       else if (what === "open") {
-        const { buffer, name: trace } = await file("perfetto");
-        perfetto(buffer, trace);
+        const tab = open(PERFETTO);
+        if (!tab) throw new Error("the browser blocked the new tab: allow it, or save the trace file and open it at ui.perfetto.dev");
+        const made = await file("perfetto");
+        perfetto(tab, made.buffer, made.name);
       } else if (what.startsWith("x-")) {
         $(`#${what}`).select();
-        await navigator.clipboard.writeText($(`#${what}`).value).then(() => say("Copied."), () => say("Selected: press Ctrl+C."));
+        await navigator.clipboard.writeText($(`#${what}`).value).then(() => say("Copied."), () => say("Selected: copy it with Ctrl+C."));
       } else {
         const made = await file(what);
-        send(new Blob([made.buffer], { type: made.mime }), made.name);
+        save(new Blob([made.buffer], { type: made.mime }), made.name);
       }
     } catch (error) {
       say(error.message);
     }
   };
-  box.showModal();
+  $("#export").showModal();
 }

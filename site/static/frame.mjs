@@ -3,85 +3,89 @@
 import { $, h } from "./dom.mjs";
 import blocks from "./panels/blocks.mjs";
 import metric from "./panels/metric.mjs";
-import plot from "./panels/plot.mjs";
 import table from "./panels/table.mjs";
-import tables from "./panels/tables.mjs";
 import text from "./panels/text.mjs";
-import tree from "./panels/tree.mjs";
 
-const KINDS = { blocks, metric, plot, table, tables, text, tree };
+/** A kind that is fetched when a panel of it first comes near the screen; the style sheet keeps its place. */
+const lazy = (name) => (el, ctx) => {
+  let [made, data, tick] = [{}, null, 0];
+  const watch = new IntersectionObserver(async ([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    watch.disconnect();
+    made = (await import(`./panels/${name}.mjs`)).default(el, ctx);
+    made.update(data);
+    made.draw(tick);
+  }, { rootMargin: "200px" });
+  watch.observe(el);
+  const hold = (action, keep) => (value) => {
+    keep(value);
+    made[action]?.(value);
+  };
+  return {
+    update: hold("update", (panel) => (data = panel)),
+    draw: hold("draw", (now) => (tick = now)),
+    theme: () => made.theme?.(),
+    close: () => made.close?.(),
+  };
+};
 
-/** JSON with columns (`$` into `buffers`, or base64 in place) → the same with Int32Array / Float32Array. */
+const KINDS = { blocks, metric, table, text, plot: lazy("plot"), tables: lazy("tables"), tree: lazy("tree") };
+
+/** JSON with columns (`$`: in `buffers`; `$b64`: in place) → the same with typed arrays. */
 export function decode(value, buffers) {
   if (Array.isArray(value)) return value.map((item) => decode(item, buffers));
   if (value === null || typeof value !== "object") return value;
-  const baked = value.$b64;
-  if (baked === undefined && value.$ === undefined) {
+  const { $: index, $b64, type, n } = value;
+  if (index === undefined && $b64 === undefined) {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, decode(item, buffers)]));
   }
-  const bytes = baked === undefined ? buffers[value.$] : Uint8Array.from(atob(baked), (c) => c.charCodeAt(0)).buffer;
-  return new (value.type === "i32" ? Int32Array : Float32Array)(bytes, 0, value.n);
+  const bytes = $b64 === undefined ? buffers[index] : Uint8Array.from(atob($b64), (c) => c.charCodeAt(0)).buffer;
+  return new (type === "i32" ? Int32Array : Float32Array)(bytes, 0, n);
 }
 
-/** Who else shows a block of this pool? Panels join with `on` and light up what another one points at. */
-export class Bus {
-  constructor() {
-    this.pools = new Map(); // pool name → {state, owner, refs} reader of its grid
-    this.listeners = new Set();
-  }
-  point(pool, cells) {
-    for (const listener of this.listeners) listener(pool, cells);
-  }
-}
-
-/** The panels of one frame in their areas. `areas`: area name → element. `ctx`: {seek, verify} for panels that act. */
+/** The panels of one frame. `areas`: area → element. `ctx`: seek(tick), verify(claim); panels add pools and listeners. */
 export class View {
   constructor(areas, ctx) {
     this.areas = areas;
     this.panels = new Map();
-    this.ctx = { ...ctx, bus: new Bus() };
-    for (const el of Object.values(areas)) el.replaceChildren();
-    document.addEventListener("theme", () => this.each((panel) => panel.theme?.()));
-  }
-
-  each(action) {
-    for (const panel of this.panels.values()) action(panel);
+    this.ctx = { ...ctx, pools: {}, pointed: new Set() };
+    document.addEventListener("theme", () => this.panels.forEach((panel) => panel.theme?.()));
   }
 
   /** Show a decoded frame; panels that were there before are updated in place. */
   show(frame) {
-    const spots = {};
-    const kept = new Map();
-    this.ctx.cells = Math.max(0, ...frame.panels.filter((p) => p.kind === "blocks" && p.area === "stage").map((p) => p.count));
+    if (!this.panels.size) for (const el of Object.values(this.areas)) el.replaceChildren();
+    const places = new Map();
+    const old = this.panels;
+    this.panels = new Map();
+    this.ctx.cells = Math.max(...frame.panels.map((p) => (p.kind === "blocks" ? p.count : 1)));
     for (const data of frame.panels) {
       const area = this.areas[data.area];
-      if (!KINDS[data.kind] || !area) continue;
-      const key = `${data.kind}:${data.id}`;
-      const panel = this.panels.get(key) ?? this.create(data);
-      kept.set(key, panel);
-      this.panels.delete(key);
-      const spot = (spots[data.area] = (spots[data.area] ?? -1) + 1);
-      if (area.children[spot] !== panel.el) area.insertBefore(panel.el, area.children[spot] ?? null);
+      if (!area || !KINDS[data.kind]) continue;
+      const key = `${data.kind} ${data.id}`;
+      const panel = old.get(key) ?? this.create(data);
+      old.delete(key);
+      this.panels.set(key, panel);
+      const place = places.get(area) ?? 0;
+      places.set(area, place + 1);
+      if (area.children[place] !== panel.el) area.insertBefore(panel.el, area.children[place] ?? null);
       $("h2", panel.el)?.replaceChildren(data.title);
-      panel.update(data, frame);
+      panel.update(data);
     }
-    this.each((panel) => {
+    old.forEach((panel) => {
       panel.el.remove();
       panel.close?.();
     });
-    this.panels = kept;
     this.frame = frame;
   }
 
-  create(data) {
-    const el = data.kind === "metric" ? h("div", { class: "tile" }) : h("section", { class: "panel" }, h("h2", {}, data.title));
-    el.dataset.kind = data.kind;
-    el.dataset.id = data.id;
-    return Object.assign(KINDS[data.kind](el, this.ctx), { el });
+  create({ kind }) {
+    const el = kind === "metric" ? h("div", { className: "tile" }) : h("section", { className: "panel" }, h("h2"));
+    el.dataset.kind = kind;
+    return Object.assign(KINDS[kind](el, this.ctx), { el });
   }
 
   draw(tick) {
-    const t = Math.min(tick, this.frame?.clock?.end ?? tick);
-    this.each((panel) => panel.draw?.(t));
+    if (this.frame) this.panels.forEach((panel) => panel.draw?.(Math.min(tick, this.frame.clock?.end ?? 0)));
   }
 }

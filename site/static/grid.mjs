@@ -1,122 +1,143 @@
-// A canvas of cells that can be pointed at and walked with the arrow keys: the base of pool, block tables and tree.
-//
-// A subclass has arrange(width, height) → used height, hit(x, y) → cell, box(cell) → [x, y, w, h], walk(cell, dx, dy),
-// block(cell), cellsOf(block), say(cell), summary(), paint(g, cells or null). All lengths are device pixels.
+// A canvas of cells to point at and to walk with arrow keys: the base of pool, block tables and prefix tree.
+// A panel sets data, pool, count, replay and has arrange(width, height) → height, which fills x, y, w, h by cell (device
+// pixels), say(cell), summary(), and where needed block, state, owner, level, before, label.
 
 import { colour, h } from "./dom.mjs";
+import { FREE, cell } from "./sprite.mjs";
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class Cells {
-  constructor(el, ctx, hint) {
-    this.ctx = ctx;
-    this.at = -1;
+  constructor(el, ctx, name) {
+    Object.assign(this, { ctx, at: -1, tick: 0 });
     this.base = h("canvas", { role: "img" });
-    this.over = h("canvas", { "aria-hidden": "true" });
-    this.sheet = h("div", { class: "pad" }, this.base, this.over);
-    this.pane = h("div", { class: "cells", tabIndex: 0, role: "group", "aria-label": hint }, this.sheet);
-    this.readout = h("p", { class: "readout" });
+    this.over = h("canvas", { ariaHidden: "true" });
+    this.pane = h("div", { className: "cells", tabIndex: 0, role: "group", "aria-label": `${name}; arrow keys walk over the blocks` },
+      h("div", { className: "pad" }, this.base, this.over));
+    this.readout = h("p", { className: "readout" });
     el.append(this.pane, this.readout);
-    const point = (event) => this.point(this.hit(event.offsetX * this.px, event.offsetY * this.px));
-    this.over.addEventListener("pointermove", point);
-    this.over.addEventListener("pointerdown", point);
+    for (const type of ["pointermove", "pointerdown"]) {
+      this.over.addEventListener(type, (event) => this.point(this.hit(event.offsetX * this.px, event.offsetY * this.px)));
+    }
     this.over.addEventListener("pointerleave", () => this.point(-1));
     this.pane.addEventListener("keydown", (event) => this.key(event));
-    this.pane.addEventListener("focus", () => this.readout.setAttribute("aria-live", "polite"));
+    this.pane.addEventListener("focus", () => (this.readout.ariaLive = "polite"));
     this.pane.addEventListener("blur", () => {
-      this.readout.removeAttribute("aria-live");
+      this.readout.ariaLive = "off";
       this.point(-1);
     });
-    this.listener = (pool, blocks) => this.mark(pool === this.pool ? blocks : []);
-    ctx.bus.listeners.add(this.listener);
+    this.mark = this.mark.bind(this);
+    ctx.pointed.add(this.mark);
     this.watch = new ResizeObserver(() => this.fit());
     this.watch.observe(this.pane);
   }
 
   close() {
     this.watch.disconnect();
-    this.ctx.bus.listeners.delete(this.listener);
+    this.ctx.pointed.delete(this.mark);
   }
 
   theme() {
     this.draw(this.tick, true);
   }
 
-  /** Size both canvases to the pane, at the screen's own pixels, and draw everything. */
+  get(at, column) {
+    const row = this.replay.last[at];
+    return row < 0 ? -1 : this.data[column][row];
+  }
+  state(at) {
+    return Math.max(FREE, this.get(at, "state"));
+  }
+  owner(at) {
+    return this.get(at, "owner");
+  }
+  level() {
+    return 1;
+  }
+
+  /** Size the canvases to the pane, in the screen's own pixels, and draw everything. */
   fit() {
-    if (!this.data || !this.pane.clientWidth) return;
-    this.px = devicePixelRatio || 1;
-    const width = Math.round(this.pane.clientWidth * this.px);
-    const height = Math.ceil(this.arrange(width, Math.round(this.pane.clientHeight * this.px)));
+    const { clientWidth, clientHeight } = this.pane;
+    if (!this.data || !clientWidth) return;
+    this.px = devicePixelRatio;
+    for (const name of "xywh") this[name] = new Int32Array(this.count);
+    const width = Math.round(clientWidth * this.px);
+    const height = this.arrange(width, Math.round(clientHeight * this.px));
     for (const canvas of [this.base, this.over]) {
-      if (canvas.width !== width) canvas.width = width;
-      if (canvas.height !== height) canvas.height = height;
-      canvas.style.width = `${width / this.px}px`;
-      canvas.style.height = `${height / this.px}px`;
+      Object.assign(canvas, { width, height });
+      Object.assign(canvas.style, { width: `${width / this.px}px`, height: `${height / this.px}px` });
     }
-    this.draw(this.tick ?? 0, true);
+    this.draw(this.tick, true);
   }
 
   draw(tick, all = false) {
+    this.tick = tick;
     if (!this.px || !this.data) return;
-    const changed = this.replay.seek((this.tick = tick));
-    this.paint(this.base.getContext("2d"), all || this.fresh ? null : changed);
-    this.fresh = false;
-    this.describe();
+    const changed = this.replay.seek(tick);
+    const g = this.base.getContext("2d");
+    const whole = all || !changed || this.before;
+    if (whole) g.clearRect(0, 0, this.base.width, this.base.height);
+    this.before?.(g);
+    for (const at of whole ? Array(this.count).keys() : changed) this.paint(g, at);
+    this.tell();
   }
 
-  describe() {
+  paint(g, at) {
+    const [x, y, w, height] = [this.x[at], this.y[at], this.w[at], this.h[at]];
+    const state = this.state(at);
+    if (state >= 0 && w) cell(g, x, y, w, height, state, this.owner(at), this.level(at));
+    this.label?.(g, at, state, x + w / 2, y + height / 2 + this.px);
+  }
+
+  tell() {
     const summary = this.summary();
-    if (this.base.ariaLabel !== summary) this.base.setAttribute("aria-label", `${this.data.title}: ${summary}`);
-    const text = this.at < 0 ? summary : this.say(this.at);
-    if (this.readout.textContent !== text) this.readout.textContent = text;
+    this.base.setAttribute("aria-label", `${this.data.title}: ${summary}`);
+    this.readout.textContent = this.at < 0 ? summary : this.say(this.at);
   }
 
-  point(cell) {
-    if (cell === this.at) return;
-    this.at = cell;
-    this.ctx.bus.point(this.pool, cell < 0 ? [] : this.blocks(cell));
-    this.describe();
+  hit(x, y) {
+    return this.x.findIndex((left, at) => x >= left && x <= left + this.w[at] && y >= this.y[at] && y <= this.y[at] + this.h[at]);
   }
 
-  blocks(cell) {
-    const block = this.block(cell);
-    return block < 0 ? [] : [block];
+  point(at) {
+    if (at === this.at) return;
+    this.at = at;
+    for (const mark of this.ctx.pointed) mark(this.pool, at < 0 ? -1 : this.block(at));
+    this.tell();
   }
 
+  /** Arrow keys: the nearest cell in that direction. */
   key(event) {
     if (event.key === "Escape") return this.point(-1);
-    const step = STEPS[event.key];
-    const to = step ? (this.at < 0 ? this.first() : this.walk(this.at, ...step)) : event.key === "Home" ? this.first() : -1;
-    if (to < 0) return;
+    const [dx, dy] = STEPS[event.key] ?? [];
+    if (dx === undefined || !this.count) return;
     event.preventDefault();
+    let [to, best] = [Math.max(0, this.at), Infinity];
+    const from = [this.x[to] + this.w[to] / 2, this.y[to] + this.h[to] / 2];
+    for (let at = 0; at < this.count && this.at >= 0; at++) {
+      const x = this.x[at] + this.w[at] / 2 - from[0];
+      const y = this.y[at] + this.h[at] / 2 - from[1];
+      const ahead = x * dx + y * dy;
+      const far = ahead + 8 * Math.abs(dx ? y : x);
+      if (ahead > 0 && far < best && this.state(at) >= 0) [to, best] = [at, far];
+    }
     this.point(to);
-    const [x, y, w, height] = this.box(to).map((v) => v / this.px);
-    const pane = this.pane;
-    if (y < pane.scrollTop) pane.scrollTop = y - 8;
-    if (y + height > pane.scrollTop + pane.clientHeight) pane.scrollTop = y + height + 8 - pane.clientHeight;
-    if (x + w > pane.scrollLeft + pane.clientWidth || x < pane.scrollLeft) pane.scrollLeft = x - 8;
+    this.pane.scrollTop = Math.min(this.pane.scrollTop, this.y[to] / this.px);
+    this.pane.scrollTop = Math.max(this.pane.scrollTop, (this.y[to] + this.h[to]) / this.px - this.pane.clientHeight);
   }
 
-  first() {
-    return 0;
-  }
-
-  /** Outline every cell that shows one of these blocks. */
-  mark(blocks) {
+  /** Outline every cell that shows this block of the pool. */
+  mark(pool, block) {
     const g = this.over.getContext("2d");
     g.clearRect(0, 0, this.over.width, this.over.height);
-    if (!blocks.length || !this.px) return;
-    const line = Math.max(2, Math.round(2 * this.px));
-    for (const [stroke, wide] of [[colour("bg"), line * 2], [colour("ink"), line]]) {
-      g.strokeStyle = stroke;
-      g.lineWidth = wide;
-      for (const block of blocks) {
-        for (const cell of this.cellsOf(block)) {
-          const [x, y, w, height] = this.box(cell);
-          const pad = Math.max(line / 2, (5 * this.px - w) / 2); // never smaller than can be seen
-          g.strokeRect(x - pad, y - pad, w + 2 * pad, height + 2 * pad);
-        }
+    if (block < 0 || pool !== this.pool || !this.px) return;
+    const line = 2 * this.px;
+    for (const [ink, width] of [["bg", 2 * line], ["ink", line]]) {
+      Object.assign(g, { strokeStyle: colour(ink), lineWidth: width });
+      for (let at = 0; at < this.count; at++) {
+        if (this.block(at) !== block) continue;
+        const pad = Math.max(line / 2, 3 * this.px - this.w[at] / 2); // never too small to see
+        g.strokeRect(this.x[at] - pad, this.y[at] - pad, this.w[at] + 2 * pad, this.h[at] + 2 * pad);
       }
     }
   }

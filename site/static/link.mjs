@@ -1,27 +1,25 @@
-// The page's end of the worker: calls with replies, stages of the boot, and "latest wins" for sliders:
-// one call in flight, and of those that came meanwhile only the newest is sent.
+// The page's end of the worker: calls with replies, news of the boot, and "latest wins" for sliders: one call in flight,
+// and of those that came meanwhile only the newest of each slot is sent.
 
-const FIX = "Use a current browser (module workers came with Chrome 80, Safari 15, Firefox 114), or try again.";
+const FIX = "Use a current browser (module workers: Chrome 80, Safari 15, Firefox 114), or try again.";
 
 export class Link {
-  /** `on`: {stage, ready, failed, slow} take the worker's news; `slow(true)` when a call takes more than a second. */
+  /** `on`: {stage, ready, failed} take the worker's news; slow(true) says that a call takes more than a second. */
   constructor(config, on) {
-    this.config = { ...config, base: location.href.split("#")[0] };
-    this.on = on;
-    this.waiting = new Map();
-    this.id = 0;
+    Object.assign(this, { on, config: { ...config, base: location.href.split("#")[0] }, calls: new Map(), next: new Map(), id: 0 });
   }
 
   start() {
     if (this.worker || this.broken) return;
+    const failed = (message, name = "WorkerError") => this.fail({ stage: "starting the worker", name, message, fix: FIX });
     try {
       this.worker = new Worker(new URL(this.config.worker, this.config.base), { type: "module" });
     } catch (error) {
-      return this.fail({ stage: "worker", name: error.name, message: error.message, fix: FIX });
+      return failed(error.message, error.name);
     }
     this.worker.onerror = (event) => {
       event.preventDefault();
-      this.fail({ stage: "worker", name: "WorkerError", message: event.message || "the worker was refused or could not be loaded", fix: FIX });
+      failed(event.message || "it was refused or could not be loaded");
     };
     this.worker.onmessage = ({ data }) => this.take(data);
     this.worker.postMessage({ type: "boot", config: this.config });
@@ -29,76 +27,69 @@ export class Link {
 
   take(data) {
     if (data.type === "failed") return this.fail(data);
-    if (data.type === "stage") return this.on.stage(data);
-    if (data.type === "ready") {
-      this.live = true;
-      return this.on.ready(data);
-    }
-    const call = this.waiting.get(data.id);
-    this.waiting.delete(data.id);
-    clearTimeout(call?.timer);
-    if (!this.waiting.size) this.on.slow(false);
+    if (data.type === "ready") this.live = true;
+    if (data.type !== "reply") return this.on[data.type](data);
+    const call = this.calls.get(data.id);
     const header = JSON.parse(data.header);
-    if (header.error) call?.reject(Object.assign(new Error(header.error.message), header.error));
-    else call?.resolve({ header, buffers: data.buffers });
+    this.drop(data.id);
+    if (header.error) call.reject(Object.assign(new Error(header.error.message), header.error));
+    else call.resolve({ header, buffers: data.buffers });
+  }
+
+  drop(id) {
+    clearTimeout(this.calls.get(id).timer);
+    this.calls.delete(id);
+    if (!this.calls.size) this.on.slow(false);
   }
 
   fail(news) {
-    this.end(news.message);
-    this.broken = Object.assign(new Error(news.message), { name: news.name });
+    this.broken = Object.assign(new Error(news.message), { name: "Stopped" });
+    this.end();
     this.on.failed(news);
   }
 
-  /** Terminate the worker, which is the only way to interrupt Python; `start` makes another. */
-  end(message) {
+  /** Terminate the worker: the only way to interrupt Python. */
+  end() {
     this.worker?.terminate();
-    this.worker = null;
-    this.live = false;
-    this.next = this.busy = null;
-    this.on.slow(false);
-    for (const call of this.waiting.values()) {
-      clearTimeout(call.timer);
-      call.reject(Object.assign(new Error(message), { name: "Stopped" }));
+    this.worker = this.live = null;
+    for (const [id, { reject }] of [...this.calls]) {
+      this.drop(id);
+      reject(Object.assign(new Error("Python was stopped"), { name: "Stopped" }));
     }
-    this.waiting.clear();
   }
 
-  retry() {
+  again() {
     this.broken = null;
     this.start();
   }
 
-  /** {header, buffers}, or an Error whose `problems` are sentences by control. */
+  /** {header, buffers}, or an Error whose `problems` are sentences by control. Waits for the boot if need be. */
   call(method, params, file = null) {
     this.start();
     if (this.broken) return Promise.reject(this.broken);
     return new Promise((resolve, reject) => {
       const id = ++this.id;
-      const timer = setTimeout(() => this.live && this.on.slow(true), 1000);
-      this.waiting.set(id, { resolve, reject, timer });
-      this.worker?.postMessage({ type: "call", id, method, params: JSON.stringify(params), file }, file ? [file] : []);
+      this.calls.set(id, { resolve, reject, timer: setTimeout(() => this.live && this.on.slow(true), 1000) });
+      this.worker.postMessage({ type: "call", id, method, params: JSON.stringify(params), file }, file ? [file] : []);
     });
   }
 
-  /** Like call, for one `slot`; null when a newer call for the slot took its place. */
+  /** Like call; null when a newer call for the slot took its place. */
   latest(slot, method, params) {
     return new Promise((resolve, reject) => {
-      this.next ??= new Map();
       this.next.get(slot)?.resolve(null);
       this.next.set(slot, { method, params, resolve, reject });
-      this.pump();
+      if (!this.busy) this.pump();
     });
   }
 
-  pump() {
-    if (this.busy || !this.next?.size) return;
-    const [[slot, job]] = this.next;
-    this.next.delete(slot);
-    const mine = (this.busy = this.call(job.method, job.params).then(job.resolve, job.reject));
-    mine.finally(() => {
-      if (this.busy !== mine) return;
-      this.busy = null;
-      this.pump();
-    });
+  async pump() {
+    this.busy = true;
+    while (this.next.size) {
+      const [[slot, { method, params, resolve, reject }]] = this.next;
+      this.next.delete(slot);
+      await this.call(method, params).then(resolve, reject);
+    }
+    this.busy = false;
   }
 }

@@ -1,93 +1,76 @@
-// One integer clock for every panel: play, step along the marks, scrub. `changed(tick)` is called at most once a frame.
+// One integer clock for every panel: play, step along its marks, scrub. `changed(tick)` comes at most once a frame.
 
-import { $, num, reduced } from "./dom.mjs";
+import { $, num, upto } from "./dom.mjs";
 
-const RUN_SECONDS = 12; // a whole log at speed 1
+const RUN = 12_000; // ms for a whole log at speed 1
 
 export class Player {
   constructor(root, changed) {
-    this.changed = changed;
-    this.tick = 0;
-    this.end = 0;
-    this.marks = [];
-    this.unit = "";
-    this.playing = false;
-    this.root = root;
+    Object.assign(this, { root, changed, tick: 0, end: 0, marks: [], unit: "", playing: false, moved: false });
     this.scrub = $("#scrub", root);
-    this.scrub.addEventListener("input", () => this.seek(Number(this.scrub.value), true));
-    this.speed = $("#speed", root);
-    for (const button of root.querySelectorAll("[data-do]")) button.addEventListener("click", () => this.act(button.dataset.do));
+    this.scrub.addEventListener("input", () => this.seek(+this.scrub.value, true));
+    for (const el of root.querySelectorAll("[data-do]")) el.addEventListener("click", () => this.act(el.dataset.do));
   }
 
-  /** Take a frame's clock (or several: the longest end, all marks); the tick stays where it is if it can. */
+  /** Take the clocks of all frames on the page; the tick stays where it is, or at the end if it was there. */
   clocks(list) {
-    const end = Math.max(0, ...list.map((c) => c.end));
-    const atEnd = this.tick >= this.end && this.end > 0;
-    this.marks = list.length === 1 ? list[0].marks : Int32Array.from([...new Set(list.flatMap((c) => [...c.marks]))]).sort();
+    const atEnd = this.end > 0 && this.tick >= this.end;
+    this.end = Math.max(0, ...list.map((c) => c.end));
+    this.marks = Int32Array.from(list.flatMap((c) => [...c.marks])).sort();
     this.unit = list[0]?.unit ?? "";
-    this.end = end;
     this.root.hidden = !list.length;
-    this.scrub.max = end;
-    this.seek(atEnd ? end : Math.min(this.tick, end));
+    this.scrub.max = this.end;
+    this.seek(atEnd ? this.end : this.tick);
   }
 
   act(name) {
     if (name === "play") return this.play(!this.playing);
     this.play(false);
     if (name === "restart") this.seek(0, true);
-    if (name === "back") this.step(-1);
-    if (name === "forward") this.step(1);
+    else this.step(name === "forward");
   }
 
-  /** To the next (1) or previous (−1) tick at which something happens. */
-  step(direction) {
-    const marks = direction > 0 ? this.marks : [...this.marks].reverse();
-    const next = marks.find((t) => (t - this.tick) * direction > 0);
-    this.seek(next ?? (direction > 0 ? this.end : 0), true);
+  /** To the next or previous tick at which something happens. */
+  step(forward) {
+    const next = forward ? this.marks[upto(this.marks, this.tick)] ?? this.end : this.marks[upto(this.marks, this.tick - 1) - 1] ?? 0;
+    this.seek(next, true);
   }
 
   seek(tick, byHand = false) {
-    this.tick = Math.max(0, Math.min(this.end, Math.round(tick)));
-    this.exact = this.tick;
-    this.scrub.value = this.tick;
+    this.exact = Math.max(0, Math.min(this.end, tick));
+    this.tick = this.scrub.value = Math.floor(this.exact);
+    this.moved ||= byHand;
     const text = `${num(this.tick)} / ${num(this.end)} ${this.unit}`;
     $("#tick", this.root).textContent = text;
     this.scrub.setAttribute("aria-valuetext", text);
-    if (byHand) this.moved = true;
     this.queued ??= requestAnimationFrame(() => {
       this.queued = null;
       this.changed(this.tick);
     });
   }
 
-  /** Start or stop. Where motion is unwelcome, play jumps from mark to mark once a second. */
+  /** Start or stop. Where motion is unwelcome, it goes from mark to mark, one a second. */
   play(on) {
-    if (on === this.playing) return;
     this.playing = on;
-    const button = $('[data-do="play"]', this.root);
+    const button = $("[data-do=play]", this.root);
     button.setAttribute("aria-label", on ? "Pause" : "Play");
     button.classList.toggle("on", on);
     clearTimeout(this.timer);
     if (!on) return;
-    if (this.tick >= this.end) this.seek(0, true);
-    this.moved = true;
-    if (reduced()) return this.hop();
+    this.seek(this.tick < this.end ? this.tick : 0, true);
     let before = performance.now();
-    const run = (now) => {
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const run = () => {
       if (!this.playing) return;
-      const exact = this.exact + ((now - before) / 1000) * (this.end / RUN_SECONDS) * Number(this.speed.value);
+      const now = performance.now();
+      const speed = +$("#speed", this.root).value;
+      if (calm) this.step(true);
+      else this.seek(this.exact + ((now - before) / RUN) * this.end * speed);
       before = now;
-      if (Math.floor(exact) !== this.tick) this.seek(Math.floor(exact));
-      this.exact = exact;
       if (this.tick >= this.end) this.play(false);
+      else if (calm) this.timer = setTimeout(run, 1000 / speed);
       else requestAnimationFrame(run);
     };
     requestAnimationFrame(run);
-  }
-
-  hop() {
-    this.step(1);
-    if (this.tick >= this.end) this.play(false);
-    else this.timer = setTimeout(() => this.hop(), 1000 / Number(this.speed.value));
   }
 }

@@ -1,10 +1,9 @@
 // The receipts page: check every receipt's bytes and signature, and run what can be run, in this browser.
 
-import { $, dialogs, json, offline, theme, isDark } from "./dom.mjs";
+import { $, config, otherTheme, setUp, theme } from "./dom.mjs";
 import { Link } from "./link.mjs";
-import { again, check, open, put } from "./verify.mjs";
+import { again, check, put, show } from "./verify.mjs";
 
-const config = json("config");
 const say = (text) => ($("#status span").textContent = text);
 const link = new Link(config, {
   stage: ({ label, ms }) => say(`${label} · ${Math.round(ms)} ms`),
@@ -13,33 +12,38 @@ const link = new Link(config, {
   slow() {},
 });
 
-async function all(button) {
-  button.disabled = true;
-  let good = 0;
-  const rows = [...document.querySelectorAll("[data-receipt]")];
-  for (const row of rows) {
-    const line = (name) => $(`[data-check="${name}"]`, row);
-    try {
-      const found = await check(config, row.dataset.receipt);
-      put(line("unmodified"), found.unmodified);
-      put(line("signed"), found.signed);
-      const result = found.receipt ? await again(link, found.receipt) : { ok: false, text: "the receipt cannot be read" };
-      put(line("again"), result);
-      good += found.unmodified.ok && found.signed.ok && result.ok !== false;
-    } catch (error) {
-      put(line("unmodified"), { ok: false, text: error.message });
-    }
+/** One receipt's three findings in its lines; true when nothing is wrong. */
+async function one(row) {
+  try {
+    const { unmodified, signed, receipt } = await check(config, row.dataset.receipt);
+    put(row, "unmodified", unmodified);
+    put(row, "signed", signed);
+    put(row, "again", { text: "running …" });
+    const result = await again(link, receipt);
+    put(row, "again", result);
+    return unmodified.ok && signed.ok && result.ok !== false;
+  } catch (error) {
+    put(row, "unmodified", { ok: false, text: error.message });
+    return false;
   }
-  say(`${good} of ${rows.length} receipts: unmodified, signed and, where it can be done here, reproduced.`);
-  button.disabled = false;
 }
 
+const ACTIONS = {
+  async all(button) {
+    button.disabled = true;
+    link.again();
+    const rows = [...document.querySelectorAll("[data-receipt]")];
+    const good = [];
+    for (const row of rows) if (await one(row)) good.push(row);
+    say(`${good.length} of ${rows.length} receipts are unmodified, signed and, where they can be run here, reproduced.`);
+    button.disabled = false;
+  },
+  theme: () => theme(otherTheme()),
+};
+
 document.addEventListener("click", ({ target }) => {
-  const button = target.closest("[data-act], [data-claim]");
-  if (button?.dataset.act === "all") all(button);
-  else if (button?.dataset.act === "theme") theme(isDark() ? "light" : "dark");
-  else if (button?.dataset.act === "retry") link.retry();
-  else if (button?.dataset.claim) open(config, link, button.dataset.claim);
+  const button = target.closest("[data-act], button[data-claim]");
+  if (button?.dataset.claim) show(config, link, button.dataset.claim);
+  else if (button) ACTIONS[button.dataset.act]?.(button);
 });
-dialogs();
-offline(config.sw);
+setUp();

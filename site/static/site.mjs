@@ -1,7 +1,6 @@
 // Pages without a studio: theme switch and offline copy.
 
-import { dialogs, isDark, json, offline, theme } from "./dom.mjs";
+import { otherTheme, setUp, theme } from "./dom.mjs";
 
-document.addEventListener("click", ({ target }) => target.closest("[data-act=theme]") && theme(isDark() ? "light" : "dark"));
-dialogs();
-offline(json("config")?.sw);
+document.addEventListener("click", ({ target }) => target.closest("[data-act=theme]") && theme(otherTheme()));
+setUp();

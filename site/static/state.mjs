@@ -1,62 +1,51 @@
-// The URL hash holds all that is needed to see the same picture again: A's state, B's (keys with "b."), the clock's
-// tick, theme and embed. Defaults are left out and unknown keys ignored, so that old links stay alive.
+// The URL hash holds what is needed to see the same picture again: A's state, B's ("b." keys), the clock, theme, embed.
+// Defaults are left out, unknown keys ignored: old links stay alive.
+
+import { config } from "./dom.mjs";
 
 const HUB = "https://huggingface.co";
+const specs = config.controls ?? [];
 
-/** Text of a control's default, as the core writes it in a URL. */
-export function defaultText({ form, default: value }) {
-  return form === "switch" ? (value ? "1" : "0") : String(value);
-}
+/** A control's default as the core writes it in a URL. */
+export const byDefault = ({ form, default: value }) => (form === "switch" ? `${+value}` : `${value}`);
 
-/** `state` without the values that are defaults. */
-export function trim(controls, state) {
-  return Object.fromEntries(controls.filter((c) => c.key in state && state[c.key] !== defaultText(c)).map((c) => [c.key, state[c.key]]));
-}
+/** A state without values that are defaults or no control's. */
+export const trim = (state) =>
+  Object.fromEntries(specs.filter((c) => (state[c.key] ?? byDefault(c)) !== byDefault(c)).map(({ key }) => [key, state[key]]));
 
-/** Two states of the same controls are equal when their trimmed forms are. */
-export function same(controls, a, b) {
-  return JSON.stringify(trim(controls, a)) === JSON.stringify(trim(controls, b));
-}
+export const same = (a, b) => JSON.stringify(trim(a)) === JSON.stringify(trim(b));
 
 /** {a, b or null, t or null, theme, embed} from the address. */
-export function read(controls) {
-  const keys = new Set(controls.map((c) => c.key));
-  const query = new URLSearchParams(location.search);
-  const found = { a: {}, b: null, t: null, theme: query.get("theme") ?? query.get("__theme") ?? "", embed: query.has("embed") };
-  for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
-    if (keys.has(key)) found.a[key] = value;
-    else if (key === "compare" && value === "1") found.b ??= {};
-    else if (key.startsWith("b.") && keys.has(key.slice(2))) (found.b ??= {})[key.slice(2)] = value;
-    else if (key === "t" && /^\d{1,9}$/.test(value)) found.t = Number(value);
-    else if (key === "theme" || key === "__theme") found.theme = value;
-    else if (key === "embed") found.embed = value !== "0";
-  }
-  return found;
+export function read() {
+  const hash = new URLSearchParams(location.hash.slice(1));
+  const all = new URLSearchParams(`${location.search.slice(1)}&${hash}`);
+  const part = (prefix) =>
+    Object.fromEntries(specs.filter((c) => hash.has(prefix + c.key)).map(({ key }) => [key, hash.get(prefix + key)]));
+  const b = part("b.");
+  return {
+    a: part(""),
+    b: hash.has("compare") || Object.keys(b).length ? b : null,
+    t: /^\d{1,9}$/.test(hash.get("t")) ? +hash.get("t") : null,
+    theme: all.get("theme") ?? all.get("__theme") ?? "",
+    embed: all.has("embed"),
+  };
 }
 
-/** The hash that `read` reads back, "" when everything is default. */
-export function hash(controls, { a, b, t, theme, embed }) {
-  const query = new URLSearchParams(trim(controls, a));
-  if (b) {
-    const other = Object.entries(trim(controls, b));
-    if (!other.length) query.set("compare", "1");
-    for (const [key, value] of other) query.set(`b.${key}`, value);
-  }
+/** Put a view into the address (a new history entry when `push`) and, inside a Space, into the hub page's address. */
+export function write({ a, b, t, theme, embed }, push) {
+  const query = new URLSearchParams(trim(a));
+  if (b) query.set("compare", 1);
+  for (const [key, value] of Object.entries(trim(b ?? {}))) query.set(`b.${key}`, value);
   if (t != null) query.set("t", t);
   if (theme) query.set("theme", theme);
-  if (embed) query.set("embed", "1");
-  const text = query.toString();
-  return text && `#${text}`;
-}
-
-/** Put the hash into the address (a new history entry when `push`) and, inside a Space, into the hub page's address. */
-export function write(text, push) {
-  if (text === location.hash) return;
+  if (embed) query.set("embed", 1);
+  const hash = `${query}` && `#${query}`;
+  if (hash === location.hash) return;
   try {
-    history[push ? "pushState" : "replaceState"](null, "", text || location.pathname + location.search);
+    history[push ? "pushState" : "replaceState"](null, "", hash || location.pathname + location.search);
     const hub = location.ancestorOrigins?.contains(HUB) ?? document.referrer.startsWith(HUB);
-    if (window.parent !== window && hub) window.parent.postMessage({ queryString: location.search.slice(1), hash: text }, HUB);
+    if (parent !== window && hub) parent.postMessage({ queryString: location.search.slice(1), hash }, HUB);
   } catch {
-    // A browser that refuses history entries (too many, or a sandbox) loses the link, not the page.
+    // A browser that refuses more history entries costs the link, not the page.
   }
 }

@@ -4,24 +4,24 @@ import { boot } from "./boot.mjs";
 
 let python;
 
-self.onmessage = async ({ data }) => {
-  if (data.type === "boot") {
-    python = boot(data.config, (stage) => postMessage({ type: "stage", ...stage }));
-    python.then(
-      ({ ms, path }) => postMessage({ type: "ready", ms, path }),
-      (error) => postMessage({
-        type: "failed", stage: error.stage ?? "start", name: error.name, message: error.message, fix: error.fix ?? "Try again, or reload the page.",
-      }),
-    );
-    return;
-  }
-  const { id, method, params, file } = data;
+async function start(config) {
+  python = boot(config, (stage) => postMessage({ ...stage, type: "stage" }));
   try {
-    const { header, buffers } = await (await python).call(method, params, file ? new Uint8Array(file) : null);
-    const list = buffers.map((b) => (b instanceof ArrayBuffer ? b : b.buffer));
+    const { ms, path } = await python;
+    postMessage({ type: "ready", ms, path });
+  } catch ({ stage = "starting Python", name, message, fix = "Try again, or reload the page." }) {
+    postMessage({ type: "failed", stage, name, message, fix });
+  }
+}
+
+self.onmessage = async ({ data: { type, config, id, method, params, file } }) => {
+  if (type === "boot") return start(config);
+  try {
+    const { header, buffers } = await (await python).call(method, params, file);
+    const list = buffers.map((b) => b.buffer ?? b);
     postMessage({ type: "reply", id, header, buffers: list }, list);
-  } catch (error) {
-    const problem = { name: error.name, message: `${error.message}`.trim().split("\n").pop(), problems: {} };
-    postMessage({ type: "reply", id, header: JSON.stringify({ error: problem }), buffers: [] });
+  } catch ({ name, message }) {
+    const error = { name, message: message.trim().split("\n").pop(), problems: {} };
+    postMessage({ type: "reply", id, header: JSON.stringify({ error }), buffers: [] });
   }
 };

@@ -1,80 +1,62 @@
-// A Plotly figure. The library is fetched when a plot first comes near the screen; colours are the theme's tokens.
+// A Plotly figure; colours are the theme's tokens. This module and the library come when a plot nears the screen.
 
-import { colour, h, json } from "../dom.mjs";
+import { colour, config, h } from "../dom.mjs";
 
-let library = null;
+let library;
 
 function plotly() {
   library ??= new Promise((resolve, reject) => {
-    const failed = () => {
-      library = null;
-      reject(new Error("the plot library could not be fetched; check the connection and reload"));
-    };
-    document.head.append(h("script", { src: json("config").vendor?.plotly ?? "", onload: () => resolve(window.Plotly), onerror: failed }));
+    const onerror = () => reject(new Error("the plot library could not be fetched; check the connection and reload"));
+    document.head.append(h("script", { src: config.vendor?.plotly, onload: () => resolve(window.Plotly), onerror }));
   });
   return library;
 }
 
-/** "$decode" → the theme's colour, anywhere in a trace; columns stay as they are. */
+/** "$decode" → the theme's colour, anywhere in a trace. */
 function paint(value) {
-  if (typeof value === "string" && value.startsWith("$")) return colour(value.slice(1));
+  if (typeof value === "string") return value[0] === "$" ? colour(value.slice(1)) : value;
   if (Array.isArray(value)) return value.map(paint);
-  if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
+  if (!value || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, paint(item)]));
 }
 
+function layout({ x, y, log, cursor, traces }, tick) {
+  const [color, line] = [colour("ink"), colour("line")];
+  const axis = (text, name) => ({ title: { text }, type: log.includes(name) ? "log" : "-", automargin: true, gridcolor: line, zerolinecolor: line });
+  return {
+    xaxis: axis(x, "x"), yaxis: axis(y, "y"), margin: { l: 56, r: 16, t: 8, b: 48 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
+    showlegend: traces.length > 1, legend: { orientation: "h", y: 1.16 }, font: { family: "system-ui, sans-serif", size: 14, color },
+    shapes: cursor ? [{ type: "line", yref: "paper", x0: tick, x1: tick, y0: 0, y1: 1, line: { color, width: 1 } }] : [],
+  };
+}
+
 export default (el) => {
-  const box = h("div", { class: "plot", role: "img" });
-  const note = h("p", { class: "caption" });
+  const box = h("div", { className: "plot", role: "img" });
+  const note = h("p", { className: "caption" });
   el.append(box, note);
-  let data;
-  let near = false;
-  let timer;
-  let tick = 0;
-
-  function layout() {
-    const axis = (title, name) => ({
-      title: { text: title }, type: data.log.includes(name) ? "log" : "-", automargin: true, gridcolor: colour("line"),
-      linecolor: colour("line"), zerolinecolor: colour("line"),
-    });
-    const cursor = { type: "line", xref: "x", yref: "paper", x0: tick, x1: tick, y0: 0, y1: 1, line: { color: colour("ink"), width: 1 } };
-    return {
-      xaxis: axis(data.x, "x"), yaxis: axis(data.y, "y"), margin: { l: 56, r: 16, t: 8, b: 48 }, shapes: data.cursor ? [cursor] : [],
-      paper_bgcolor: "transparent", plot_bgcolor: "transparent", legend: { orientation: "h", y: 1.12 }, showlegend: data.traces.length > 1,
-      font: { family: "system-ui, sans-serif", size: 14, color: colour("ink") },
-    };
-  }
-
-  async function draw() {
+  let [data, tick, timer] = [null, 0, 0];
+  const draw = async () => {
     try {
-      (await plotly()).react(box, paint(data.traces), layout(), { displayModeBar: false, responsive: true });
+      (await plotly()).react(box, paint(data.traces), layout(data, tick), { displayModeBar: false, responsive: true });
     } catch (error) {
       note.textContent = `${data.alt} (${error.message})`;
     }
-  }
-
+  };
   const soon = () => {
     clearTimeout(timer);
-    if (near && data) timer = setTimeout(draw, 120);
+    timer = setTimeout(draw, 120);
   };
-  const watch = new IntersectionObserver(([entry]) => {
-    near ||= entry.isIntersecting;
-    if (near) watch.disconnect();
-    soon();
-  }, { rootMargin: "200px" });
-  watch.observe(box);
   return {
     theme: soon,
-    close: () => watch.disconnect(),
     update(panel) {
       data = panel;
       box.setAttribute("aria-label", panel.alt);
-      note.replaceChildren(`${panel.alt} `, h("span", { class: "tag" }, panel.basis));
+      note.replaceChildren(panel.alt, " ", h("span", { className: "tag" }, panel.basis));
       soon();
     },
     draw(now) {
+      if (data.cursor && now !== tick) soon();
       tick = now;
-      if (data.cursor) soon();
     },
   };
 };

@@ -1,4 +1,4 @@
-"""build | check | serve | deploy: assembles the pages from the core, the studios and the committed receipts. It never measures."""
+"""build | check | serve | deploy: pages from the core, the studios and the committed receipts. It never measures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ Dist = Annotated[Path | None, typer.Option(help="Where to write the pages; defau
 
 
 @app.command()
-def build(dist: Dist = None, snapshot: Annotated[bool, typer.Option(help="Ship a memory snapshot: pages boot faster.")] = True) -> None:
+def build(
+    dist: Dist = None, snapshot: Annotated[bool, typer.Option(help="Ship a memory snapshot: pages boot faster.")] = True
+) -> None:
     """Write dist/site and dist/spaces/<studio>."""
     began = time.monotonic()
     for folder in assemble.build(Project.at(ROOT, dist), snapshot=snapshot):
@@ -62,7 +64,9 @@ def serve(
 
 @app.command()
 def deploy(
-    namespace: Annotated[str, typer.Option(help="User or organisation on Hugging Face; default: the token's own.")] = "",
+    namespace: Annotated[
+        str, typer.Option(help="User or organisation on Hugging Face; default: the token's own.")
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would change; upload nothing.")] = False,
     datasets: Annotated[bool, typer.Option("--datasets", help="Upload the data sets too.")] = False,
     dist: Dist = None,

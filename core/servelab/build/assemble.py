@@ -19,7 +19,7 @@ PLACE = '"__PRECACHE__"'
 
 
 def build(project: Project, *, snapshot: bool = True) -> list[Path]:
-    """Write dist; returns the folders that can be served or deployed. BuildError says what is wrong and leaves the old dist.
+    """Write dist; returns the folders that can be served or deployed. BuildError leaves the old dist as it was.
 
     `snapshot` False leaves the memory snapshot out: pages then boot from the precompiled files.
     """
@@ -56,7 +56,9 @@ def write(site: Site) -> None:
     _put(site.out / "README.md", read_card(project, None if site.whole else site.rooms[0].name).encode())
     count = sum(path.is_file() for path in site.out.rglob("*"))
     if count >= MOST_FILES:
-        raise BuildError(f"{site.out.name} has {count} files; a Space needs fewer than {MOST_FILES} to be uploaded in one commit")
+        raise BuildError(
+            f"{site.out.name} has {count} files; a Space needs fewer than {MOST_FILES} to be uploaded in one commit"
+        )
 
 
 def _worker(project: Project, url: str) -> bytes:

@@ -1,10 +1,10 @@
 """Files with a content hash in their folder's name: they never change, so browsers and hosts may keep them for ever.
 
-    assets/shell-<hash>/     our modules, style, icon (relative imports keep working)
-    assets/runtime-<hash>/   Python (runtime.py)
-    assets/vendor-<hash>/    Plotly, Ed25519, PyScript: loaded when first needed
-    assets/receipts-<hash>/  receipts as committed, their attestation and public keys
-    assets/frames-<hash>/    first pictures of the presets
+assets/shell-<hash>/     our modules, style, icon (relative imports keep working)
+assets/runtime-<hash>/   Python (runtime.py)
+assets/vendor-<hash>/    Plotly, Ed25519, PyScript: loaded when first needed
+assets/receipts-<hash>/  receipts as committed, their attestation and public keys
+assets/frames-<hash>/    first pictures of the presets
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def shell(project: Project, *, code: bool = True) -> Folder:
     """Our own modules, style and icon; `code` False leaves the editor page's part out."""
     files = {path.relative_to(project.static).as_posix(): path for path in tree(project.static)}
     left_out = ("sw.js", "code/FILES.json")
-    return Folder("shell", {n: p for n, p in files.items() if n not in left_out and (code or not n.startswith("code/"))})
+    return Folder(
+        "shell", {n: p for n, p in files.items() if n not in left_out and (code or not n.startswith("code/"))}
+    )
 
 
 def vendor(project: Project) -> Folder:
@@ -80,7 +82,7 @@ def vendor_urls(folder: Folder) -> dict[str, str]:
 
 
 def pyscript(project: Project) -> Folder | None:
-    """The files of @pyscript/core that the editor page loads, as listed in static/code/FILES.json; None without that page."""
+    """The files of @pyscript/core that the editor page loads (static/code/FILES.json); None without that page."""
     listing = project.static / "code" / "FILES.json"
     if not listing.is_file():
         return None
@@ -89,7 +91,7 @@ def pyscript(project: Project) -> Folder | None:
 
 
 def notice(project: Project) -> bytes:
-    """NOTICE.txt: what is shipped, its version and licence, and the texts of the licences that npm packages do not carry."""
+    """NOTICE.txt: what is shipped with version and licence, and the licence texts that npm packages do not carry."""
     path = project.root / "NOTICE"
     if not path.is_file():
         raise BuildError("NOTICE is missing at the root of the repository; restore it from git")
@@ -111,11 +113,13 @@ def check_pins(project: Project) -> list[str]:
     wanted = declared.get("dependencies", {}) | declared.get("devDependencies", {})
     out = []
     for pin, package in PINNED.items():
-        version = project.pins.get(pin)
+        version, here = project.pins.get(pin), installed_version(project, package)
         if wanted.get(package) != version:
-            out.append(f"{package}: site/package.json says {wanted.get(package)}, pyproject.toml says {version}; make them equal")
-        elif installed_version(project, package) != version:
-            out.append(f"{package}: node_modules has {installed_version(project, package)}, pinned is {version}; run npm ci in site/")
+            out.append(
+                f"{package}: {wanted.get(package)} in site/package.json, {version} in pyproject.toml; make them equal"
+            )
+        elif here != version:
+            out.append(f"{package}: node_modules has {here}, pinned is {version}; run npm ci in site/")
     return out
 
 

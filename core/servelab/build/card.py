@@ -9,7 +9,18 @@ from typing import Any
 from servelab.build.project import BuildError, Project
 
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
-REQUIRED = ("title", "emoji", "colorFrom", "colorTo", "sdk", "app_file", "short_description", "license", "tags", "datasets")
+REQUIRED = (
+    "title",
+    "emoji",
+    "colorFrom",
+    "colorTo",
+    "sdk",
+    "app_file",
+    "short_description",
+    "license",
+    "tags",
+    "datasets",
+)
 OPTIONAL = ("fullWidth", "header", "thumbnail", "pinned", "models")
 LONGEST = 60
 """Characters of short_description that the Hub shows."""
@@ -40,7 +51,7 @@ def check(text: str) -> list[str]:
     if not re.match(r"---\n.*?\n---\n", text, re.DOTALL):
         return ["no front matter; begin the file with --- and end the block with ---"]
     try:
-        data: dict[str, Any] = SpaceCard(text).data.to_dict()
+        data: dict[str, Any] = {key: value for key, value in vars(SpaceCard(text).data).items() if value is not None}
     except ValueError as error:
         return [f"front matter cannot be read ({error}); write it as YAML"]
     out = [f"{key} is missing" for key in REQUIRED if not data.get(key)]
@@ -49,8 +60,16 @@ def check(text: str) -> list[str]:
         out.append(f"sdk is {data.get('sdk')!r}; write static")
     if data.get("app_file") != "index.html":
         out.append(f"app_file is {data.get('app_file')!r}; write index.html")
-    out += [f"{key} is {data.get(key)!r}; use one of {', '.join(COLOURS)}" for key in ("colorFrom", "colorTo") if data.get(key) not in COLOURS]
+    out += [
+        f"{key} is {data.get(key)!r}; use one of {', '.join(COLOURS)}"
+        for key in ("colorFrom", "colorTo")
+        if data.get(key) not in COLOURS
+    ]
     if len(str(data.get("short_description", ""))) > LONGEST:
         out.append(f"short_description has {len(data['short_description'])} characters; {LONGEST} are shown")
-    out += [f"{key} is {data.get(key)!r}; write a list" for key in ("tags", "datasets") if not isinstance(data.get(key), list)]
+    out += [
+        f"{key} is {data.get(key)!r}; write a list"
+        for key in ("tags", "datasets")
+        if not isinstance(data.get(key), list)
+    ]
     return out

@@ -1,7 +1,7 @@
 """Everything that must hold before a site is shown to anybody; problems are collected, not stopped at.
 
 receipts    unmodified, signed, recomputed, inside their tolerances (servelab.receipt.verify)
-pages       build without an unbound claim; no address of another site in what a page loads; our JavaScript per page in budget
+pages       no unbound claim, no address of another site in what a page loads, our JavaScript per page in budget
 transfer    what a visit costs until the first live picture, compressed
 versions    stated once in pyproject.toml, the same in site/package.json and node_modules
 """
@@ -50,8 +50,9 @@ def check(project: Project) -> Outcome:
     """Check the receipts, then build and look at the result."""
     report = verify(project.receipts)
     problems = [f"receipts/{problem}" for problem in report.problems]
+    signers = ", ".join(report.signed_by) or "nobody"
     notes = [f"receipts/{skipped}" for skipped in report.skipped]
-    notes += [f"receipts: {len(report.receipts)} checked, {len(report.recomputed)} recomputed, signed by {', '.join(report.signed_by) or 'nobody'}"]
+    notes += [f"receipts: {len(report.receipts)} checked, {len(report.recomputed)} recomputed, signed by {signers}"]
     try:
         problems += assets.check_pins(project)
         python.check_vendor(project)
@@ -68,7 +69,11 @@ def check(project: Project) -> Outcome:
 
 def foreign(site: Path) -> Iterator[str]:
     """Files of ours that would load something from another origin."""
-    ours = [path for path in tree(site, (".html", ".css", ".mjs", ".js")) if not re.search(r"/assets/(vendor|pyscript|runtime)-", path.as_posix())]
+    ours = [
+        path
+        for path in tree(site, (".html", ".css", ".mjs", ".js"))
+        if not re.search(r"/assets/(vendor|pyscript|runtime)-", path.as_posix())
+    ]
     for path in ours:
         for found in LOADS.finditer(path.read_text()):
             yield f"{path.relative_to(site)}: loads {found[1]}; everything has to come from the site itself"
@@ -79,11 +84,12 @@ def own_javascript(site: Path) -> Iterator[str]:
     for page in tree(site, (".html",)):
         total = sum(path.stat().st_size for path in modules(page))
         if total > OWN_JAVASCRIPT:
-            yield f"{page.relative_to(site)}: {total:,} bytes of our own JavaScript, {OWN_JAVASCRIPT:,} are allowed; load a part on demand"
+            found = f"{total:,} bytes of our own JavaScript, {OWN_JAVASCRIPT:,} are allowed"
+            yield f"{page.relative_to(site)}: {found}; load a part on demand"
 
 
 def modules(page: Path) -> set[Path]:
-    """Our modules that a page loads by itself: its scripts, the worker where it starts one, and all their static imports."""
+    """Our modules that a page loads by itself: its scripts, the worker that it starts, and all their static imports."""
     html = page.read_text()
     found = [(page.parent / source).resolve() for source in SCRIPT.findall(html)]
     worker = re.search(r'"worker":\s*"([^"]+)"', html)
@@ -112,23 +118,33 @@ class Cost:
         return self.bytes > self.budget
 
     def __str__(self) -> str:
-        told = f"{self.page}: {self.bytes / 1e6:.2f} MB (gzip) until the first live picture, {self.budget / 1e6:.0f} MB allowed"
+        size, budget = self.bytes / 1e6, self.budget / 1e6
+        told = f"{self.page}: {size:.2f} MB (gzip) until the first live picture, {budget:.0f} MB allowed"
         return f"{told}; make the snapshot or the page smaller" if self.over else told
 
 
 def transfers(project: Project, site: Path) -> Iterator[Cost]:
     """What each studio of dist/site costs a first visit that boots from the snapshot."""
     runtime = next((site / "assets").glob("runtime-*"))
-    always = [runtime / name for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm.gz", "snapshot.bin.gz", "empty.zip")]
+    always = [
+        runtime / name
+        for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm.gz", "snapshot.bin.gz", "empty.zip")
+    ]
     shared = sorted((site / "assets").glob("shell-*/*.css")) + sorted((site / "assets").glob("receipts-*/bundle.json"))
     for name in project.studio_names():
         page = site / name.replace("_", "-") / "index.html"
         needs = re.search(r'"needs":\[([^\]]*)\]', page.read_text())
         packages = re.findall(r'"([^"]+)"', needs[1]) if needs else []
         extra = [path for package in packages for path in runtime.glob(f"{package}-*")]
-        extra += [path for path in runtime.iterdir() if packages and path.suffix in (".zip", ".whl") and path.name.startswith(("python_", "servelab-"))]
+        extra += [
+            path
+            for path in runtime.iterdir()
+            if packages and path.suffix in (".zip", ".whl") and path.name.startswith(("python_", "servelab-"))
+        ]
         files = {page, *shared, *modules(page), *always, *extra}
-        yield Cost(page.parent.name, sum(_wire(path) for path in files if path.is_file()), TRANSFER["numpy" in packages])
+        yield Cost(
+            page.parent.name, sum(_wire(path) for path in files if path.is_file()), TRANSFER["numpy" in packages]
+        )
 
 
 def _wire(path: Path) -> int:

@@ -38,12 +38,14 @@ def gather(project: Project) -> Evidence:
         raise BuildError(str(error)) from error
     for receipt in receipts.values():
         if attested.get(receipt.path) != receipt.sha256:
-            raise BuildError(f"receipts/{receipt.path} is not the one that was attested; restore it from git or attest it again")
+            raise BuildError(
+                f"receipts/{receipt.path} is not the one that was attested; restore it from git or attest it again"
+            )
     return Evidence(receipts, dict(attested), directory)
 
 
 def folder(evidence: Evidence) -> Folder:
-    """The receipts as committed, with index.json (for pages) and bundle.json (for the core), attestation and public keys."""
+    """The receipts as committed, attestation and public keys, index.json (for pages) and bundle.json (for the core)."""
     index = [_entry(receipt) for _, receipt in sorted(evidence.receipts.items())]
     content: dict[str, bytes | Path] = {
         "index.json": compact(index),
@@ -93,7 +95,13 @@ def claims(evidence: Evidence, page: str) -> Callable[..., Markup]:
             '<a class="claim" data-claim="{id}" data-evidence="{evidence}" href="{page}#{kind}" title="{told}">'
             '<data value="{value}">{text}</data></a>'
         ).format(
-            id=name, evidence=found.evidence, page=page, kind=name.split(".")[0], told=told, value=json.dumps(found.value), text=found.text(digits)
+            id=name,
+            evidence=found.evidence,
+            page=page,
+            kind=name.split(".")[0],
+            told=told,
+            value=json.dumps(found.value),
+            text=found.text(digits),
         )
 
     return claim

@@ -37,7 +37,11 @@ def node(project: Project, tool: str, *arguments: str | Path) -> str:
 def node_version() -> str:
     """Version of the Node that is used, e.g. "v20.20.2". BuildError when it is missing or older than 20."""
     program = shutil.which("node")
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip() if program else ""
+    version = (
+        subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+        if program
+        else ""
+    )
     if not version.startswith("v") or int(version[1:].split(".")[0]) < MINIMUM:
         raise BuildError(f"found Node {version or 'none'}; install Node {MINIMUM} or later")
     return version
@@ -60,7 +64,7 @@ def tree(folder: Path, suffixes: Iterable[str] = ()) -> list[Path]:
 
 
 def cached(project: Project, name: str, key: str, make: Callable[[Path], None]) -> Path:
-    """The folder .cache/build/<name>-<key>, made by make(folder) if it is not there; a failure leaves nothing behind."""
+    """The folder .cache/build/<name>-<key>, made by make(folder) if it is not there; a failure leaves nothing."""
     folder = project.cache / f"{name}-{key[:16]}"
     if folder.is_dir():
         return folder

@@ -83,7 +83,7 @@ def presets(room: Room, url: str) -> dict[str, dict[str, Any]]:
 
 
 def environment(project: Project) -> Environment:
-    """Jinja2 over site/templates and studios/<name>/page.html.j2 (as "<name>/page.html.j2"); an undefined name is an error."""
+    """Jinja2 over site/templates and studios/<name>/page.html.j2 ("<name>/page.html.j2"); an undefined name is an error."""
     own = {name: FileSystemLoader(project.root / "studios" / name) for name in project.studio_names()}
     loader = ChoiceLoader([FileSystemLoader(project.site / "templates"), PrefixLoader(own)])
     made = Environment(loader=loader, undefined=StrictUndefined, autoescape=True, keep_trailing_newline=True)
@@ -97,7 +97,9 @@ def render(made: Environment, template: str, context: dict[str, Any]) -> bytes:
         return made.get_template(template).render(context).encode()
     except TemplateError as error:
         line = getattr(error, "lineno", None)
-        raise BuildError(f"{getattr(error, 'name', None) or template}{f', line {line}' if line else ''}: {error.message or error!r}") from error
+        raise BuildError(
+            f"{getattr(error, 'name', None) or template}{f', line {line}' if line else ''}: {error.message or error!r}"
+        ) from error
 
 
 def _room(name: str, receipts: Mapping[str, Receipt]) -> Room:

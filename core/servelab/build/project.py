@@ -66,7 +66,9 @@ class Project:
 
     def run_git(self, *arguments: str) -> str:
         try:
-            done = subprocess.run(["git", "-C", str(self.root), *arguments], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["git", "-C", str(self.root), *arguments], capture_output=True, text=True, check=False
+            )
         except OSError:
             return ""
         return done.stdout.strip() if done.returncode == 0 else ""
@@ -75,7 +77,9 @@ class Project:
         """A file of an installed npm package. BuildError when it is not installed."""
         path = self.site / "node_modules" / package / file
         if not path.exists():
-            raise BuildError(f"site/node_modules/{package}/{file} is missing; run npm ci --ignore-scripts in site/ (make build does)")
+            raise BuildError(
+                f"site/node_modules/{package}/{file} is missing; run npm ci --ignore-scripts in site/ (make build does)"
+            )
         return path
 
     def studio_names(self) -> list[str]:

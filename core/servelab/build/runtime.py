@@ -30,15 +30,39 @@ STDLIB = "python_stdlib.zip"
 SITE_PACKAGES = "/lib/python3.14/site-packages/"
 
 TRIMMED = (
-    "_pyrepl/", "unittest/", "pydoc", "doctest.py", "pdb.py", "bdb.py", "multiprocessing/", "xmlrpc/", "wsgiref/", "mailbox.py",
-    "imaplib.py", "smtplib.py", "poplib.py", "ftplib.py", "_pyio.py", "_pydecimal.py", "xml/", "sqlite3/", "ctypes/macholib",
-    "http/server.py", "_aix", "_osx", "_android", "_apple", "webbrowser.py", "__phello__", "nturl2path", "socketserver.py",
-    "netrc", "tabnanny", "this.py", "antigravity", "rlcompleter", "modulefinder", "asyncio/windows", "asyncio/proactor",
+    "_pyrepl/", "unittest/", "pydoc", "doctest.py", "pdb.py", "bdb.py", "multiprocessing/", "xmlrpc/", "wsgiref/",
+    "mailbox.py", "imaplib.py", "smtplib.py", "poplib.py", "ftplib.py", "_pyio.py", "_pydecimal.py", "xml/", "sqlite3/",
+    "ctypes/macholib", "http/server.py", "_aix", "_osx", "_android", "_apple", "webbrowser.py", "__phello__",
+    "nturl2path", "socketserver.py", "netrc", "tabnanny", "this.py", "antigravity", "rlcompleter", "modulefinder",
+    "asyncio/windows", "asyncio/proactor",
 )  # fmt: skip
 """Beginnings of standard library files that a page cannot use: consoles, servers, other systems, debuggers."""
 
-SOURCE_ONLY = (".pyi", ".h", ".a", ".pxd", ".c", ".pyx", ".rst", ".ini", ".f", ".f90", ".typed", ".npz", ".build", ".in")
-NUMPY_TRIMMED = ("/tests/", "numpy/f2py/", "numpy/distutils", "numpy/doc/", "numpy/_pyinstaller", "numpy/typing/", "numpy/conftest")
+SOURCE_ONLY = (
+    ".pyi",
+    ".h",
+    ".a",
+    ".pxd",
+    ".c",
+    ".pyx",
+    ".rst",
+    ".ini",
+    ".f",
+    ".f90",
+    ".typed",
+    ".npz",
+    ".build",
+    ".in",
+)
+NUMPY_TRIMMED = (
+    "/tests/",
+    "numpy/f2py/",
+    "numpy/distutils",
+    "numpy/doc/",
+    "numpy/_pyinstaller",
+    "numpy/typing/",
+    "numpy/conftest",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +112,10 @@ def build(project: Project, *, snapshot: bool = True) -> Runtime:
     config = {name: part.config() for name, part in parts.items()} | {
         "version": project.pins["pyodide"],
         "packages": {name: _plain(path).config() for name, path in packages.items()},
-        "lock": {"info": lock["info"], "packages": {name: _locked(lock, name, path) for name, path in packages.items()}},
+        "lock": {
+            "info": lock["info"],
+            "packages": {name: _locked(lock, name, path) for name, path in packages.items()},
+        },
     }
     return Runtime(dict(sorted(files.items())), config)
 
@@ -99,10 +126,12 @@ def installed_version(project: Project, package: str) -> str:
 
 
 def _pyodide(project: Project) -> Path:
-    """The folder that Node boots from: npm's files and an empty zip (stands where the page brings the library as bytes)."""
+    """The folder that Node boots from: npm's files and an empty zip (the page brings the library as bytes)."""
     found, wanted = installed_version(project, "pyodide"), project.pins["pyodide"]
     if found != wanted:
-        raise BuildError(f"site/node_modules has pyodide {found}, pyproject.toml pins {wanted}; run npm ci --ignore-scripts in site/")
+        raise BuildError(
+            f"site/node_modules has pyodide {found}, pyproject.toml pins {wanted}; run npm ci --ignore-scripts in site/"
+        )
     sources = [project.npm("pyodide", name) for name in CORE_FILES]
 
     def make(folder: Path) -> None:
@@ -121,7 +150,13 @@ def _precompiled(project: Project, pyodide: Path, source: Path, prefix: str, opt
     """A zip of byte code made from a zip of sources; `names` are the entries to keep."""
 
     def make(folder: Path) -> None:
-        job = {"in": str(source), "out": str(folder / source.name), "prefix": prefix, "optimize": optimize, "names": names}
+        job = {
+            "in": str(source),
+            "out": str(folder / source.name),
+            "prefix": prefix,
+            "optimize": optimize,
+            "names": names,
+        }
         jobs = folder / "jobs.json"
         jobs.write_bytes(compact([job]))
         node(project, "precompile.mjs", pyodide, jobs)
@@ -159,13 +194,15 @@ def _vendored(project: Project, pyodide: Path) -> list[Path]:
 
 
 def check_vendor(project: Project) -> None:
-    """Every vendored wheel has the sha256 that SHA256SUMS and Pyodide's own lock file give. BuildError names the first that has not."""
+    """Every vendored wheel has the sha256 in SHA256SUMS and in Pyodide's own lock file. BuildError names one that has not."""
     lock = json.loads(project.npm("pyodide", "pyodide-lock.json").read_text())["packages"]
     for line in (project.site / "vendor" / "SHA256SUMS").read_text().splitlines():
         wanted, name = line.split()
         found = hashlib.sha256((project.site / "vendor" / name).read_bytes()).hexdigest()
         if not found == wanted == lock[name.split("-")[0]]["sha256"]:
-            raise BuildError(f"site/vendor/{name} has sha256 {found[:16]}…, pinned is {wanted[:16]}…; restore it from git")
+            raise BuildError(
+                f"site/vendor/{name} has sha256 {found[:16]}…, pinned is {wanted[:16]}…; restore it from git"
+            )
 
 
 def _snapshot(project: Project, pyodide: Path, stdlib: Path, core: Path) -> Part:
@@ -206,4 +243,5 @@ def _plain(path: Path) -> Part:
 
 def _locked(lock: dict[str, Any], name: str, path: Path) -> dict[str, Any]:
     """The lock entry of a package as this build ships it."""
-    return lock["packages"][name] | {"file_name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    entry: dict[str, Any] = lock["packages"][name]
+    return entry | {"file_name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}

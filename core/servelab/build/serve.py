@@ -1,7 +1,7 @@
 """A small static server for one's own machine, as a good host would be: gzip, right types, long life for hashed files.
 
-    assets/<name>-<hash>/…   public, max-age=31536000, immutable
-    everything else          no-cache (asked again each time, answered 304 when unchanged)
+assets/<name>-<hash>/…   public, max-age=31536000, immutable
+everything else          no-cache (asked again each time, answered 304 when unchanged)
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Server(ThreadingHTTPServer):
 
 
 def start(root: Path, port: int, log: list[tuple[str, str, int, int]] | None = None) -> Server:
-    """A server bound to 127.0.0.1:port (0 picks a free one). BuildError when there is nothing to serve or the port is taken."""
+    """A server on 127.0.0.1:port (0 picks a free one). BuildError when there is nothing to serve or the port is taken."""
     if not (root / "index.html").is_file():
         raise BuildError(f"{root} has no index.html; run make build first")
     if not 0 <= port <= 65535:
@@ -66,7 +66,9 @@ def start(root: Path, port: int, log: list[tuple[str, str, int, int]] | None = N
     except OSError as error:
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             why = "in use by another program" if error.errno == errno.EADDRINUSE else "not allowed for this user"
-            raise BuildError(f"port {port} is {why}; pick another one: make serve PORT={port + 1 if port < 65535 else 8001}") from error
+            raise BuildError(
+                f"port {port} is {why}; pick another one: make serve PORT={port + 1 if port < 65535 else 8001}"
+            ) from error
         raise
 
 

@@ -19,7 +19,7 @@ Plan = list[tuple[str, str, pages.Room | None]]
 
 @dataclass(frozen=True)
 class Site:
-    """`whole`: all studios behind an index; otherwise the one studio is the front page and unneeded packages are left out."""
+    """`whole`: all studios behind an index; else the one studio is the front page, without packages it does not need."""
 
     project: Project
     proof: evidence.Evidence
@@ -109,17 +109,22 @@ class Site:
         if room is None:
             return out
         facts = room.facts()
-        out |= {"studio": {key: facts[key] for key in ("name", "slug", "title", "needs")}, "controls": facts["controls"]}
+        out |= {
+            "studio": {key: facts[key] for key in ("name", "slug", "title", "needs")},
+            "controls": facts["controls"],
+        }
         out["presets"] = pages.presets(room, root + self.folders[f"frames-{room.name}"].url)
         if "pyscript" in self.folders:
             out["code"] = f"{root}code/?studio={room.slug}"
         return out
 
     def precached(self, paths: list[str]) -> tuple[list[str], list[str]]:
-        """Addresses for offline use: pages, shell, receipts and frames at once; Python and Plotly when the browser is idle."""
+        """Addresses for offline use: pages, shell, receipts and frames at once; Python and Plotly when idle."""
         here = [path.removesuffix("index.html") or "./" for path in paths]
         early = [f for name, f in self.folders.items() if name in ("shell", "receipts") or name.startswith("frames-")]
         optional = {part["file"] for part in self.runtime.config["packages"].values()}
         late = [self.folders["runtime"], self.folders["vendor"]]
         core = here + [folder.url + name for folder in early for name in folder.files if not name.startswith("code/")]
-        return core, [f.url + name for f in late for name in f.files if name not in optional and not name.endswith(".txt")]
+        return core, [
+            f.url + name for f in late for name in f.files if name not in optional and not name.endswith(".txt")
+        ]

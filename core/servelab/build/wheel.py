@@ -29,8 +29,12 @@ def sources(project: Project) -> dict[str, bytes]:
     core = project.root / "core"
     files = {path.relative_to(core).as_posix(): path for path in tree(core / "servelab", (".py",))}
     for name in project.studio_names():
-        files |= {path.relative_to(project.root).as_posix(): path for path in tree(project.root / "studios" / name, (".py",))}
-    found = {name: path.read_bytes() for name, path in files.items() if not any(fnmatch.fnmatch(name, p) for p in LEFT_OUT)}
+        files |= {
+            path.relative_to(project.root).as_posix(): path for path in tree(project.root / "studios" / name, (".py",))
+        }
+    found = {
+        name: path.read_bytes() for name, path in files.items() if not any(fnmatch.fnmatch(name, p) for p in LEFT_OUT)
+    }
     found = {name: data for name, data in found.items() if not TERMINAL.search(data)}
     for distribution in DEPENDENCIES:
         found |= _installed(distribution)
@@ -45,8 +49,9 @@ def packages(project: Project) -> list[str]:
 def write(project: Project, path: Path) -> None:
     """A source wheel at `path`, the same bytes for the same sources."""
     info = f"servelab-{project.version}.dist-info"
+    metadata = ("Metadata-Version: 2.1", "Name: servelab", f"Version: {project.version}", "License: Apache-2.0", "")
     extra = {
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: servelab\nVersion: {project.version}\nLicense: Apache-2.0\n".encode(),
+        f"{info}/METADATA": "\n".join(metadata).encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: servelab\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/RECORD": b"",
     }

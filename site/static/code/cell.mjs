@@ -8,6 +8,7 @@ import { read } from "../state.mjs";
 import { args, filled } from "./script.mjs";
 
 const SILENCE = 45_000; // ms without a word from the worker before the page says so
+const DARKER = { "rgb(238, 68, 0)": "#b23000", "rgb(0, 136, 85)": "#00704f", "rgb(255, 0, 0)": "#b80000" }; // CodeMirror's pale ones
 const config = json("config");
 const place = $("#cell");
 const [run, stop, copy, pick] = ["#run", "#stop", "#copy", "#example"].map((id) => $(id));
@@ -90,6 +91,9 @@ function dress(mine) {
   lines.setAttribute("aria-label", "Python script; Escape, then Tab leaves it");
   lines.blur();
   root.append(h("link", { rel: "stylesheet", href: config.editor }));
+  for (const rule of root.adoptedStyleSheets.flatMap((sheet) => [...sheet.cssRules])) {
+    if (DARKER[rule.style?.color]) rule.style.color = DARKER[rule.style.color];
+  }
   mine.cell.handleEvent = () => {
     since = performance.now();
     mine.waiting = true;

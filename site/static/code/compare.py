@@ -1,4 +1,5 @@
-# Eight conversations share a 512-token prefix. How many KV cache blocks do they hold when all have finished?
+# Eight conversations share a 512-token prefix.
+# How many KV cache blocks do they hold when all have finished?
 from servelab.kv.pages import EXAMPLES, compare
 
 example = EXAMPLES["shared-prefix"]

@@ -14,7 +14,7 @@ const SINGLE = 200; // lines sent one by one; after that in groups
 const EVERY = 50; // ms between two groups
 const LINES = 5000; // lines shown of one run
 
-export const version = config.runtime.info.version ?? "pinned";
+export const version = config.runtime.version;
 
 export async function loadPyodide({ stdout }) {
   const { py } = await boot({ ...config, runtime: { ...config.runtime, snapshot: null } }, (stage) => channel.postMessage(stage))

@@ -1,4 +1,5 @@
-# A studio's state and view: what its page draws, as plain data. Change an argument of State and run again.
+# What a studio's page draws, as plain data.
+# Change an argument of State and run again.
 from servelab.view.metric import Metric
 from studios.kv_desk.view import State, view
 

@@ -44,8 +44,8 @@ class Request:
 
 
 def output_content(request: int, sample: int = 0) -> int:
-    """The content id of a request's generated text (negative; ids of prompts' own text are 0 or more)."""
-    return -1 - (request * MAX_SAMPLES + sample)
+    """The content id of a request's generated text: −2 and below (−1 has the hash of −2); prompts' own text has 0 or more."""
+    return -2 - (request * MAX_SAMPLES + sample)
 
 
 def block_contents(segments: Sequence[tuple[int, int]], block_size: int) -> list[tuple[int, ...]]:

@@ -162,9 +162,9 @@ class _Scheduler:
         while heap or arrivals:
             now = self.memory.now = min(queue[0][0] for queue in (heap, arrivals) if queue)
             while heap and heap[0][0] == now:
-                _, step, _, seq = heappop(heap)
+                _, step, order, seq = heappop(heap)
                 run = self.runs[seq]
-                if run.due == now:
+                if run.due == now and run.order == order:
                     self.settle(run)
                     if step == FINISH:
                         self.finish(run)

@@ -12,7 +12,7 @@ from servelab.view import f32, i32
 from servelab.view.memory import Usage
 from servelab.view.metric import Metric
 from servelab.view.plot import Plot
-from servelab.view.words import Table
+from servelab.view.words import Cell, Table
 
 if TYPE_CHECKING:
     from studios.kv_desk.view import State
@@ -33,24 +33,18 @@ def tiles(state: State, work: Comparison, use: Mapping[str, Usage]) -> list[Metr
         waste = [100 * one.waste(i) for i in range(len(one.t))]
         out.append(Metric(
             f"blocks_{scheme}", scheme.capitalize(), "tiles", max(one.allocated), "blocks", "derived",
-            f"{waste[one.peak]:.1f} % of their slots empty at the peak", tone=TONES[scheme],
+            f"{waste[one.peak]:.1f} % of the slots empty", tone=TONES[scheme],
             claim=CLAIMS[scheme] if receipt else "", t=i32(one.t), series=f32(one.allocated),
         ))
-    shared = use["shared"]
-    out.append(Metric(
-        "waste", "Empty slots, shared", "tiles", 100 * shared.waste(shared.peak), "%", "derived",
-        "of the slots in blocks that conversations hold", 1, "wasted",
-        t=i32(shared.t), series=f32(100 * shared.waste(i) for i in range(len(shared.t))), linear=True,
-    ))
     reused, prompts = prefix_hits(work)
     out.append(Metric(
         "reused", "Prompt from cache", "tiles", 100 * reused / prompts, "%", "derived",
-        f"{reused:,} of {prompts:,} prompt tokens need no prefill", 1, "cached",
+        f"{reused:,} of {prompts:,} tokens", 1, "cached",
     ))
     fit = fit_on_card(state).schemes
     out.append(Metric(
         "fit", f"Fit on one {state.card}", "tiles", fit["shared"].conversations, "conversations", "model",
-        f"{fit['preallocated'].conversations:,} if preallocated, {fit['paged'].conversations:,} if paged",
+        f"{fit['preallocated'].conversations:,} preallocated, {fit['paged'].conversations:,} paged",
     ))
     return out
 
@@ -80,12 +74,12 @@ def schemes(work: Comparison, use: Mapping[str, Usage]) -> Table:
             work.logs[scheme].end,
         ))
     columns = (
-        ("Scheme", ""), ("Most at once", "blocks"), ("At completion", "blocks"), ("Saved", "%"), ("Empty slots", "%"),
-        ("Preemptions", ""), ("Evictions", ""), ("Finished at", "step"),
+        ("Scheme", ""), ("Peak", "blocks"), ("Complete", "blocks"), ("Saved", "%"), ("Empty", "%"), ("Preempted", ""),
+        ("Evicted", ""), ("End", "step"),
     )
     caption = (
-        f"At completion counts each conversation's blocks when it ends, a shared block once. Where {work.conversations} "
-        f"fit preallocated, {work.fits} of their mean size fit when shared: {work.ratio:.1f} times as many."
+        "Complete: each conversation's blocks when it ends, a shared block once; empty: their unused slots. "
+        f"Where {work.conversations} fit preallocated, {work.fits} of their mean size fit when shared: {work.ratio:.1f} times as many."
     )
     digits = (0, 0, 0, 1, 1, 0, 0, 0)
     return Table("schemes", "Three schemes", "below", columns, digits, tuple(rows), "derived", caption, 2)
@@ -95,7 +89,7 @@ def fits(state: State) -> Table:
     """Conversations on every card, and what one token costs."""
     model = MODELS[state.model]
     here = fit_on_card(state)
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for name in CARDS:
         fit = fit_on_card(replace(state, card=name))
         counts = [fit.schemes[s].conversations for s in ("preallocated", "paged", "shared")]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from servelab.kv.pages import Comparison, compare, conversations
-from servelab.kv.simulate import SCHEMES, Request
+from servelab.kv.request import Request
+from servelab.kv.simulate import SCHEMES
 from servelab.kv.sizes import CARDS, DTYPES, MODELS
 from servelab.receipt.schema import Receipt
 from servelab.view import Clock, Control, Frame, i32
@@ -72,23 +73,23 @@ class State:
 PRESETS = {
     "prefix": Preset("Shared prefix", State(), "504 blocks become 428 when paged and 204 when the prefix is shared."),
     "samples": Preset(
-        "Four samples", State(conversations=4, samples=4, prefix=200, private=240, pool=512),
+        "Samples", State(conversations=4, samples=4, prefix=200, private=240, pool=512),
         "Each prompt forks into four answers; the block they share is copied when the first of them writes.",
     ),
     "chat": Preset(
-        "Chat in turns", State(conversations=6, turns=4, private=160, pool=256),
+        "Turns", State(conversations=6, turns=4, private=160, pool=448),
         "A turn finds its whole past in the cache, as long as nobody evicted it.",
     ),
     "pressure": Preset(
-        "Out of blocks", State(conversations=24, pool=300, private=344),
+        "Pressure", State(conversations=24, pool=300, private=344),
         "A pool too small for all: preallocation makes most of them wait, paging preempts, sharing fits.",
     ),
     "coarse": Preset(
-        "Coarse blocks", State(block_size=256, pool=32),
+        "Coarse", State(block_size=256, pool=32),
         "At 256 tokens per block the last block of each conversation is mostly empty.",
     ),
     "large": Preset(
-        "10,000 blocks", State(conversations=64, prefix=1024, private=904, pool=10240),
+        "10k blocks", State(conversations=64, prefix=1024, private=904, pool=10240),
         "Sixty-four long conversations in a pool of ten thousand blocks.",
     ),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from servelab.view.frame import Frame, round9
@@ -75,7 +75,11 @@ def story_lines(panel: Text) -> Iterator[tuple[int, str]]:
     if any(c is None for c in columns):
         return
     for t, template, *args in zip(*(c.data for c in columns if c is not None), strict=True):
-        yield t, panel.templates[template].format(*args)
+        yield t, panel.templates[template].format(*args, **_named(panel.names, args))
+
+
+def _named(names: Sequence[str], args: Sequence[int]) -> dict[str, str]:
+    return {f"n{i}": names[a] for i, a in enumerate(args) if 0 <= a < len(names)}
 
 
 def _metrics(frame: Frame) -> list[Metric]:

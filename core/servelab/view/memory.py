@@ -136,8 +136,8 @@ class Fold:
             rate += self._slope.get(t, 0)
             last = t
             rows.append((t, held, used))
-        t, allocated, tokens = zip(*rows or [(0, 0, 0)], strict=True)
-        return Usage(self.log.block_size, t, allocated, tokens)
+        ticks_seen, allocated, tokens = zip(*rows or [(0, 0, 0)], strict=True)
+        return Usage(self.log.block_size, ticks_seen, allocated, tokens)
 
 
 def _change(cell: Cell, e: Event, hue: int, empty: int) -> None:
@@ -193,21 +193,22 @@ def tables_panel(log: Log, title: str, area: Area) -> BlockTables:
 
 
 STORY = {
-    "admit": "Sequence {0} is admitted with {2} prompt tokens, {3} of them from the cache.",
-    "alloc": "Sequence {0} takes block {1}.",
-    "copy": "Sequence {0} is about to write into a shared block: block {3} is copied to {1} first.",
-    "hash": "Block {1} of sequence {0} is full and enters the prefix tree.",
-    "fork": "Sequence {0} forks from sequence {3}: it takes no block until it writes.",
-    "evict": "Cached block {1} is evicted: its tokens would have to be computed again.",
-    "wait": "Sequence {0} waits: it needs {2} blocks and {3} are free.",
-    "preempt": "No block is left: sequence {0} is preempted and will be computed again.",
-    "finish": "Sequence {0} finishes.",
+    "admit": "{n0} is admitted with {2} prompt tokens, {3} of them from the cache.",
+    "alloc": "{n0} takes block {1}.",
+    "copy": "{n0} is about to write into a shared block: block {3} is copied to {1} first.",
+    "hash": "Block {1} of {n0} is full and enters the prefix tree.",
+    "fork": "{n0} forks from {n3}: it takes no block until it writes.",
+    "evict": "Node {3} leaves the prefix tree: block {1} can be found no more.",
+    "wait": "{n0} waits: it needs {2} blocks and {3} are free.",
+    "preempt": "No block is left: {n0} is preempted and will be computed again.",
+    "finish": "{n0} finishes.",
 }
-"""Event kind → its sentence; {0} sequence, {1} block, {2} tokens, {3} the event's `other`."""
+"""Event kind → its sentence; 0 sequence, 1 block, 2 tokens, 3 the event's `other`."""
 
 
 def story_panel(log: Log, title: str, area: Area) -> Text:
     """What happens, in words: one sentence per event a reader would want, told along the clock."""
     numbers = {kind: i for i, kind in enumerate(STORY)}
     rows = [(e.t, numbers[e.kind], e.seq, e.block, e.tokens, e.other) for e in log.events if e.kind in numbers]
-    return Text("story", title, area, (), tuple(STORY.values()), *_columns(rows, 6))
+    names = tuple(info.label[:1].upper() + info.label[1:] for info in log.seqs)
+    return Text("story", title, area, (), tuple(STORY.values()), *_columns(rows, 6), names=names)

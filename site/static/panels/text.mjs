@@ -11,7 +11,7 @@ export default (el, ctx) => {
   let data;
   let shown;
   const line = (i) => {
-    const words = data.templates[data.template[i]].replace(/\{(\d)\}/g, (_, k) => num(data[`a${k}`][i]));
+    const words = data.templates[data.template[i]].replace(/\{(n?)(\d)\}/g, (_, named, k) => (named ? data.names[data[`a${k}`][i]] : num(data[`a${k}`][i])));
     return h("li", {}, h("button", { type: "button", onclick: () => ctx.seek(data.t[i]) }, h("b", {}, num(data.t[i])), h("span", {}, words)));
   };
   return {

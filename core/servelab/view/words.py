@@ -14,8 +14,8 @@ Cell = str | int | float | None
 class Text(Panel):
     """`body` paragraphs, and, with columns, a story: at `t[i]` the sentence `templates[template[i]]`.
 
-    `{0}`…`{3}` in a template stand for the columns a0…a3 (i32), `{n0}`…`{n3}` for `names` at those columns, so that 10^4
-    sentences cost 10^4 rows, not strings.
+    `{0}`…`{3}` in a template stand for the columns a0…a3 (i32), `{n0}`…`{n3}` for `names` at those columns, so that
+    10^4 sentences cost 10^4 rows, not strings.
     """
 
     kind: ClassVar[str] = "text"

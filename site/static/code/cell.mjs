@@ -3,13 +3,11 @@
 // PyScript runs the script in a worker of its own. Stop ends that worker and starts another; the script stays. Whatever
 // fails gets a name and a way on, and the script remains on the page as text.
 
-import { $, get, h, json, theme } from "../dom.mjs";
-import { read } from "../state.mjs";
+import { $, config, get, h, theme } from "../dom.mjs";
 import { args, filled } from "./script.mjs";
 
 const SILENCE = 45_000; // ms without a word from the worker before the page says so
 const DARKER = { "rgb(238, 68, 0)": "#b23000", "rgb(0, 136, 85)": "#00704f", "rgb(255, 0, 0)": "#b80000" }; // CodeMirror's pale ones
-const config = json("config");
 const place = $("#cell");
 const [run, stop, copy, pick] = ["#run", "#stop", "#copy", "#example"].map((id) => $(id));
 const edited = new Map(); // example → the script as the visitor left it
@@ -115,6 +113,9 @@ function fail(name, message, fix = "") {
   $("#problem").hidden = false;
 }
 
+/** What the address says after its #: a studio's state, as on the studio's own page. */
+const linked = () => new URLSearchParams(location.hash.slice(1));
+
 /** The studio that this page was opened from: `?studio=`, else the first. */
 function origin() {
   const name = new URLSearchParams(location.search).get("studio")?.replaceAll("-", "_");
@@ -127,7 +128,7 @@ async function example(name) {
   const source = await (await get(config.scripts[name])).text();
   if (name !== "studio") return source;
   const studio = origin();
-  const state = args(studio.controls, read(studio.controls).a);
+  const state = args(studio.controls, Object.fromEntries(linked()));
   $("#refused").hidden = !state.refused.length;
   $("#refused").textContent = `Left out, because the studio does not take it: ${state.refused.join(", ")}.`;
   return filled(source, studio.name, state.args);
@@ -141,13 +142,21 @@ async function choose(name) {
   else place.replaceChildren(h("pre", { tabIndex: 0 }, text));
 }
 
+/** The studio around this page was moved on: its script is written anew. */
+function renew() {
+  edited.delete("studio");
+  if (shown !== "studio") return;
+  shown = "";
+  choose("studio").catch((error) => fail(error.name, error.message));
+}
+
 /** Ctrl-Enter in the editor presses py-editor's own, hidden button: while a script runs that would ask a question. */
 function single(event) {
   if (event.target.closest(".running")) event.stopPropagation();
 }
 
 async function main() {
-  theme(read([]).theme);
+  theme(linked().get("theme"));
   const framed = window.parent !== window;
   document.body.classList.toggle("framed", framed);
   $("#full").hidden = !framed;
@@ -157,11 +166,15 @@ async function main() {
   run.addEventListener("click", () => $(".py-editor-run-button", place).click());
   stop.addEventListener("click", () => open());
   copy.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(script());
-    say("Copied.");
+    const copied = navigator.clipboard?.writeText(script()) ?? Promise.reject();
+    await copied.then(() => say("Copied."), () => say("Copying is off here: select the text."));
   });
   $("#again").addEventListener("click", () => (round ? open() : location.reload()));
-  addEventListener("unhandledrejection", ({ reason }) => !round?.ready && fail("EditorMissing", reason?.message ?? String(reason)));
+  addEventListener("hashchange", renew);
+  addEventListener("unhandledrejection", ({ reason }) => {
+    const message = String(reason?.message ?? reason);
+    if (!round?.ready && $("#problem").hidden) fail(/import|module/i.test(message) ? "EditorMissing" : "WorkerRefused", message);
+  });
   await choose(new URLSearchParams(location.search).has("studio") ? "studio" : "compare");
   await import(new URL(config.pyscript, document.baseURI)).catch((error) => {
     throw Object.assign(new Error(`the editor did not load (${error.message})`), { name: "EditorMissing" });

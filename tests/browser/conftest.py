@@ -1,0 +1,151 @@
+"""A served dist/site, one Chromium, and eyes on every page: no request leaves the origin, nothing logs an error.
+
+`site` is the address that `build.py serve` answers on (it builds first when there is nothing to serve). `page_watch`
+opens pages and judges them when the test ends:
+
+    def test_it(page_watch):
+        page = page_watch("kv-desk/", viewport={"width": 360, "height": 740})
+        page = page_watch("kv-desk/", allow=(r"404",))    # errors that this test provokes
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="browser tests need the dev extra (playwright)")
+
+ROOT = Path(__file__).parents[2]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+PATIENCE = 30
+os.environ.setdefault("PW_EXPERIMENTAL_SERVICE_WORKER_NETWORK_EVENTS", "1")
+
+
+def free_port() -> int:
+    """A TCP port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def chromium() -> str | None:
+    """The distribution's Chromium, or None for the one that Playwright installs."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """Address of dist/site, with a slash at its end; SERVELAB_SITE names a server that runs already."""
+    if running := os.environ.get("SERVELAB_SITE"):
+        yield running
+        return
+    if not (ROOT / "dist/site/index.html").is_file():
+        subprocess.run([sys.executable, "build.py", "build"], cwd=ROOT, check=True)
+    port = free_port()
+    server = subprocess.Popen(
+        [sys.executable, "build.py", "serve", "--port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL
+    )
+    address = f"http://localhost:{port}/"
+    try:
+        for _ in range(PATIENCE * 10):
+            try:
+                urllib.request.urlopen(address, timeout=5).close()
+                break
+            except urllib.error.URLError:
+                assert server.poll() is None, f"build.py serve ended with {server.returncode}"
+                time.sleep(0.1)
+        else:
+            pytest.fail(f"build.py serve did not answer within {PATIENCE} s")
+        yield address
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One headless Chromium for all tests."""
+    with sync_api.sync_playwright() as play:
+        chrome = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        yield chrome
+        chrome.close()
+
+
+class Watch:
+    """What the pages of one context did: every request (workers' and service workers' too) and every error."""
+
+    def __init__(self, context: Any, site: str, allow: tuple[str, ...]) -> None:
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.allow = allow
+        self.own = (site, f"blob:{site}", "data:", "blob:null")
+        context.on("request", lambda request: self.requests.append(request.url))
+        context.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+        context.on("weberror", lambda error: self.errors.append(str(error.error)))
+
+    def judge(self) -> None:
+        """Fail on a request to another origin and on an error that the test did not announce."""
+        foreign = [url for url in self.requests if not url.startswith(self.own)]
+        assert not foreign, f"requests left the origin: {foreign}"
+        surprises = [text for text in self.errors if not any(re.search(known, text) for known in self.allow)]
+        assert not surprises, f"errors on the console: {surprises}"
+
+
+@pytest.fixture
+def page_watch(browser: Any, site: str) -> Iterator[Callable[..., Any]]:
+    """Open pages in fresh contexts: `page_watch(path, allow=(regex, …), **context options)`; see also `page.watch`."""
+    watches: list[tuple[Any, Watch]] = []
+
+    def open_page(
+        path: str = "", *, allow: tuple[str, ...] = (), prepare: Callable[[Any], Any] | None = None, **options: Any
+    ) -> Any:
+        context = browser.new_context(**options)
+        watch = Watch(context, site, allow)
+        watches.append((context, watch))
+        if prepare:
+            prepare(context)
+        page = context.new_page()
+        page.watch = watch
+        page.goto(site + path)
+        return page
+
+    yield open_page
+    for context, _ in watches:
+        context.close()
+    for _, watch in watches:
+        watch.judge()
+
+
+@pytest.fixture(scope="session")
+def axe() -> Callable[[Any], list[tuple[str, list[str]]]]:
+    """axe(page): what axe finds against WCAG 2.2 A and AA, as (rule, elements). Open shadow roots are looked into."""
+    source = (ROOT / "site/node_modules/axe-core/axe.min.js").read_text()
+
+    def violations(page: Any) -> list[tuple[str, list[str]]]:
+        page.evaluate(source)
+        # preload: axe would write a <style> of its own, which a strict policy refuses and the console reports
+        found = page.evaluate("tags => axe.run({runOnly: tags, preload: false})", RULES)["violations"]
+        return [(rule["id"], [node["html"][:120] for node in rule["nodes"]]) for rule in found]
+
+    return violations

@@ -79,7 +79,8 @@ def schemes(work: Comparison, use: Mapping[str, Usage]) -> Table:
     )
     caption = (
         "Complete: each conversation's blocks when it ends, a shared block once; empty: their unused slots. "
-        f"Where {work.conversations} fit preallocated, {work.fits} of their mean size fit when shared: {work.ratio:.1f} times as many."
+        f"Where {work.conversations} fit preallocated, {work.fits} of their mean size fit when shared: "
+        f"{work.ratio:.1f} times as many."
     )
     digits = (0, 0, 0, 1, 1, 0, 0, 0)
     return Table("schemes", "Three schemes", "below", columns, digits, tuple(rows), "derived", caption, 2)

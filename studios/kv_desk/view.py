@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -21,6 +21,9 @@ TITLE = "KV desk"
 SENTENCE = "The same conversations, three ways to keep their keys and values. Drag a slider and watch the blocks."
 SUMMARY = "Paged KV cache: block tables, prefix sharing, copy-on-write, eviction, and what fits on a card."
 NEEDS: tuple[str, ...] = ()
+
+ENTRIES = 40_000
+"""Block-table entries over a whole run: what a browser simulates and draws in a few seconds."""
 
 CAPTIONS = {
     "preallocated": "Each conversation reserves blocks for the longest one.",
@@ -98,6 +101,7 @@ PRESETS = {
 def view(state: State, receipts: Mapping[str, Receipt]) -> Frame:
     """The Frame of a state. ValueError when a conversation alone is larger than the pool."""
     requests = workload(state)
+    _check_size(requests, state.block_size)
     work = compare(requests, block_size=state.block_size, blocks=state.pool)
     folds = {scheme: Fold(log) for scheme, log in work.logs.items()}
     use = {scheme: fold.usage() for scheme, fold in folds.items()}
@@ -127,6 +131,15 @@ def workload(state: State) -> tuple[Request, ...]:
     requests = conversations(state.conversations, state.prefix, state.private, state.turns, state.samples)
     longest = max(r.output for r in requests)
     return tuple(replace(r, arrival=longest - r.output) if r.after < 0 else r for r in requests)
+
+
+def _check_size(requests: Sequence[Request], block_size: int) -> None:
+    entries = sum(r.samples * -(-(r.tokens + r.output) // block_size) for r in requests)
+    if entries > ENTRIES:
+        raise ValueError(
+            f"these settings fill {entries:,} block-table entries and a page draws up to {ENTRIES:,}; use a larger "
+            "block size, shorter conversations, or fewer of them, of their turns or samples"
+        )
 
 
 def headline(work: Comparison, use: Mapping[str, Usage]) -> str:

@@ -159,7 +159,7 @@ const ACTIONS = {
     link.start();
   },
   file: () => $("#file").click(),
-  export: async () => (await import("./export.mjs")).show(link, states[side], side, views[side].frame.headline),
+  export: async () => (await import("./export.mjs")).show(link, states[side], side, views[side].frame?.headline ?? ""),
   code: () => ($("#code iframe").src ||= config.code),
   reset: () => choose({}),
 };

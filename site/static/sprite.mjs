@@ -1,11 +1,11 @@
 // How a block looks: owner by hue, state by shape, never by colour alone. Each look is drawn once, then copied.
-// prefill solid · private (decode) with a hole · shared double border · cached hatched · reserved hollow · free faint
+// private solid · prefill with a hole · shared double border · cached hatched · reserved hollow · free faint
 
 import { colour, hue } from "./dom.mjs";
 
 export const STATES = ["free", "private", "shared", "cached", "reserved", "prefill"];
 export const [FREE, PRIVATE, SHARED, CACHED, RESERVED, PREFILL] = STATES.keys();
-export const LABELS = { private: "decode", prefill: "prompt" };
+export const LABELS = { prefill: "prompt" };
 
 let made = new Map();
 document.addEventListener("theme", () => made.clear());
@@ -26,15 +26,15 @@ const DRAW = {
     g.globalAlpha = 0.35;
     g.fillRect(0, 0, w, h);
   },
-  prefill(g, w, h, owner) {
+  private(g, w, h, owner) {
     g.fillRect(0, 0, w, h);
     const turn = owner > 7 ? (owner >> 3) & 3 : 0; // owners from 8 on: the same hues with a bar, a rule, or both
     g.fillStyle = colour("bg");
     if (turn & 1 && w > 5) g.fillRect(0, h >> 1, w, Math.max(1, h >> 3));
     if (turn & 2 && w > 5) g.fillRect(w >> 1, 0, Math.max(1, w >> 3), h);
   },
-  private(g, w, h, owner) {
-    DRAW.prefill(g, w, h, owner);
+  prefill(g, w, h, owner) {
+    DRAW.private(g, w, h, owner);
     const hole = Math.round(w * 0.26);
     if (w > 6) g.fillRect((w - hole) >> 1, (h - hole) >> 1, hole, hole);
   },

@@ -31,20 +31,23 @@ class Pool extends Cells {
     super.theme();
   }
 
-  /** The largest whole pitch at which all cells fit; pools beside each other share it. */
+  /** The largest pitch at which all cells fit, whole pixels unless tiny; pools beside each other share it. */
   arrange(width, height) {
     const cells = this.data.area === "stage" ? this.ctx.cells : this.count;
-    let pitch = Math.min(Math.round(40 * this.px), Math.ceil(Math.sqrt((width * height) / cells)));
-    while (pitch > 1 && Math.floor(width / pitch) * Math.floor(height / pitch) < cells) pitch--;
-    const columns = Math.floor(width / pitch);
-    const size = pitch - (pitch > 14 * this.px ? Math.round(2 * this.px) : pitch > 3 ? 1 : 0);
-    this.w.fill(size);
-    this.h.fill(size);
+    let pitch = Math.min(40 * this.px, Math.sqrt((width * height) / cells));
+    if (pitch > 8) pitch = Math.floor(pitch);
+    while (pitch > 1 && Math.floor(width / pitch) * Math.floor(height / pitch) < cells) pitch -= pitch > 8 ? 1 : 0.02;
+    const columns = Math.max(1, Math.floor(width / pitch));
+    const gap = pitch > 14 * this.px ? Math.round(2 * this.px) : pitch > 3.5 ? 1 : 0;
+    const edge = (i) => Math.round(i * pitch);
     for (let at = 0; at < this.count; at++) {
-      this.x[at] = (at % columns) * pitch;
-      this.y[at] = Math.floor(at / columns) * pitch;
+      const [column, row] = [at % columns, Math.floor(at / columns)];
+      this.x[at] = edge(column);
+      this.y[at] = edge(row);
+      this.w[at] = Math.max(1, edge(column + 1) - edge(column) - gap);
+      this.h[at] = Math.max(1, edge(row + 1) - edge(row) - gap);
     }
-    this.font = `600 ${Math.round(Math.min(14 * this.px, size * 0.6))}px system-ui, sans-serif`;
+    this.font = `600 ${Math.round(Math.min(14 * this.px, pitch * 0.56))}px system-ui, sans-serif`;
     return height;
   }
 

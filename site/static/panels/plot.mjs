@@ -22,10 +22,12 @@ function paint(value) {
 
 function layout({ x, y, log, cursor, traces }, tick) {
   const [color, line] = [colour("ink"), colour("line")];
-  const axis = (text, name) => ({ title: { text }, type: log.includes(name) ? "log" : "-", automargin: true, gridcolor: line, zerolinecolor: line });
+  const axis = (text, name) => ({
+    title: { text }, automargin: true, gridcolor: line, zerolinecolor: line, ...(log.includes(name) ? { type: "log", dtick: "D2" } : {}),
+  });
   return {
     xaxis: axis(x, "x"), yaxis: axis(y, "y"), margin: { l: 56, r: 16, t: 8, b: 48 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
-    showlegend: traces.length > 1, legend: { orientation: "h", y: 1.16 }, font: { family: "system-ui, sans-serif", size: 14, color },
+    showlegend: traces.length > 1, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, font: { family: "system-ui, sans-serif", size: 14, color },
     shapes: cursor ? [{ type: "line", yref: "paper", x0: tick, x1: tick, y0: 0, y1: 1, line: { color, width: 1 } }] : [],
   };
 }

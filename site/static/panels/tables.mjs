@@ -3,7 +3,7 @@
 import { colour, hue } from "../dom.mjs";
 import { Cells } from "../grid.mjs";
 import { Replay } from "../replay.mjs";
-import { PREFILL } from "../sprite.mjs";
+import { PRIVATE } from "../sprite.mjs";
 
 const ROW = 24; // px: a finger's width
 const MOST = 100; // rows
@@ -43,7 +43,7 @@ class Tables extends Cells {
 
   /** What the pool says of the block; −1: no block here. */
   state(at) {
-    return this.block(at) < 0 ? -1 : this.other()?.state(this.block(at)) ?? PREFILL;
+    return this.block(at) < 0 ? -1 : this.other()?.state(this.block(at)) ?? PRIVATE;
   }
 
   level(at) {

@@ -1,7 +1,7 @@
 """A served dist/site, one Chromium, and eyes on every page: no request leaves the origin, nothing logs an error.
 
-`site` is the address that `build.py serve` answers on (it builds first when there is nothing to serve). `page_watch`
-opens pages and judges them when the test ends:
+`site` is the address that `build.py serve` answers on (it builds first when dist is older than its sources).
+`page_watch` opens pages and judges them when the test ends:
 
     def test_it(page_watch):
         page = page_watch("kv-desk/", viewport={"width": 360, "height": 740})
@@ -28,6 +28,7 @@ import pytest
 sync_api = pytest.importorskip("playwright.sync_api", reason="browser tests need the dev extra (playwright)")
 
 ROOT = Path(__file__).parents[2]
+DIST = Path(os.environ.get("SERVELAB_DIST") or ROOT / "dist")
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -54,13 +55,20 @@ def chromium() -> str | None:
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
+def stale(built: Path) -> bool:
+    """Is there no built page, or has a source of it changed since?"""
+    sources = ("core", "studios", "site/static", "site/templates", "site/runtime", "receipts")
+    files = (path for folder in sources for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts)
+    return not built.is_file() or built.stat().st_mtime < max(path.stat().st_mtime for path in files if path.is_file())
+
+
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
     """Address of dist/site, with a slash at its end; SERVELAB_SITE names a server that runs already."""
     if running := os.environ.get("SERVELAB_SITE"):
         yield running
         return
-    if not (ROOT / "dist/site/index.html").is_file():
+    if stale(ROOT / "dist/site/index.html"):
         subprocess.run([sys.executable, "build.py", "build"], cwd=ROOT, check=True)
     port = free_port()
     server = subprocess.Popen(

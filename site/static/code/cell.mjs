@@ -58,6 +58,7 @@ function watch(mine) {
   say("Loading the editor…");
   mine.channel.onmessage = ({ data }) => {
     if (data.failed) return failed(data.failed.name, data.failed.message, data.failed.fix);
+    if (mine.ready) return null;
     patient();
     return say(`${data.label}${data.total ? `: ${megabytes(data.bytes)} of ${megabytes(data.total)} MB` : "…"}`);
   };

@@ -38,10 +38,10 @@ export async function loadPyodide({ stdout }) {
   return py;
 }
 
-/** An error keeps its name and its fix on the channel; between worker and page it would lose both. */
+/** An error keeps its name and its fix on the channel only; the page ends this worker when it hears of it. */
 function told(error) {
   channel.postMessage({ failed: { name: error.name, message: error.message, fix: error.fix ?? "" } });
-  throw error;
+  return new Promise(() => {});
 }
 
 /** Bytes to text, also where a character is cut in two. */

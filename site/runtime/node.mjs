@@ -13,8 +13,10 @@ process.on("uncaughtException", (error) => {
   process.exit(1);
 });
 
-/** Make clocks and random bytes of this process the same in every run. Call before Python starts. */
+/** Make clocks, random bytes and names of this process the same in every run. Call before Python starts. */
 export function fixChance() {
+  process.argv[1] = "/python"; // Python keeps the program's path and the time zone in its memory
+  process.env.TZ = "UTC";
   Date.now = () => INSTANT;
   performance.now = () => 0;
   Math.random = () => 0.5;

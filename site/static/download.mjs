@@ -9,14 +9,13 @@ export class BootError extends Error {
 }
 
 const SILENCE = 10; // seconds
-const RELOAD = "Reload the page.";
-const REDEPLOY = "Reload the page. If it stays, the site is incomplete: build and deploy it again.";
+export const REDEPLOY = "Reload the page. If it stays, the site is incomplete: build and deploy it again.";
 const CONNECT = "Check the connection, then reload the page.";
 const MAGIC = [0x00, 0x61, 0x73, 0x6d];
 
 /** Fetch `url`: part = {file, bytes, raw, compile?} with `bytes` on the wire (as stored) and `raw` after inflating.
  *
- * Returns Uint8Array(raw), or with `compile` a WebAssembly.Module. report(bytes, total) counts stored bytes.
+ * Returns Uint8Array(raw), or with `compile` a WebAssembly.Module. report(bytes) counts stored bytes.
  */
 export async function download(url, part, { stage, signal, report }) {
   let response;
@@ -28,13 +27,13 @@ export async function download(url, part, { stage, signal, report }) {
   if (!response.ok) throw new BootError(stage, "MissingFile", `${part.file} answered ${response.status}`, REDEPLOY);
   const seen = { bytes: 0 };
   try {
-    const body = await inflated(counted(response.body, seen, (n) => report(Math.min(n, part.bytes), part.bytes)));
+    const body = await inflated(counted(response.body, seen, (n) => report(Math.min(n, part.bytes))));
     return part.compile ? await compiled(body, part, stage) : await collected(body, part, stage);
   } catch (error) {
     if (error instanceof BootError && error.name !== "WrongSize") throw error;
     if (seen.bytes < part.bytes) {
       const message = `${part.file} ended after ${seen.bytes} of ${part.bytes} bytes`;
-      throw new BootError(stage, "TruncatedDownload", message, RELOAD);
+      throw new BootError(stage, "TruncatedDownload", message, CONNECT);
     }
     throw new BootError(stage, "DamagedFile", `${part.file} cannot be read (${error.message})`, REDEPLOY);
   }

@@ -4,7 +4,7 @@
  * the memory that the wasm module itself brings (its constant tables need not travel twice).
  */
 
-const STDLIB = "/lib/python314.zip";
+export const STDLIB = "/lib/python314.zip";
 const TABLE_BASE = 14_336; // engines start the function table a few slots apart: a fixed base fits them all
 const HEADER = 1; // word of a snapshot that holds the length of its header
 
@@ -34,7 +34,7 @@ export async function start({ loadPyodide, asm, wasm, indexURL, lock, stdlib, sn
   };
   const python = loadPyodide({
     indexURL, createPyodideModule, packageBaseUrl: indexURL, stdLibURL: indexURL + "empty.zip",
-    lockFileContents: lock, env: { HOME: "/home/pyodide", PYTHONHASHSEED: "0" },
+    lockFileContents: lock, env: { HOME: "/home/pyodide", LANG: "C.UTF-8", PYTHONHASHSEED: "0" },
     ...(snapshot ? { _loadSnapshot: snapshot.bytes } : {}), ...options,
   });
   return Promise.race([python, failed]);

@@ -83,7 +83,7 @@ def presets(room: Room, url: str) -> dict[str, dict[str, Any]]:
 
 
 def environment(project: Project) -> Environment:
-    """Jinja2 over site/templates and studios/<name>/page.html.j2 ("<name>/page.html.j2"); an undefined name is an error."""
+    """Jinja2 over site/templates and studios/<name>/page.html.j2 ("<name>/page.html.j2"); undefined names fail."""
     own = {name: FileSystemLoader(project.root / "studios" / name) for name in project.studio_names()}
     loader = ChoiceLoader([FileSystemLoader(project.site / "templates"), PrefixLoader(own)])
     made = Environment(loader=loader, undefined=StrictUndefined, autoescape=True, keep_trailing_newline=True)

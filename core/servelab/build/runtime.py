@@ -194,7 +194,7 @@ def _vendored(project: Project, pyodide: Path) -> list[Path]:
 
 
 def check_vendor(project: Project) -> None:
-    """Every vendored wheel has the sha256 in SHA256SUMS and in Pyodide's own lock file. BuildError names one that has not."""
+    """Every vendored wheel has the sha256 in SHA256SUMS and in Pyodide's own lock file; BuildError if not."""
     lock = json.loads(project.npm("pyodide", "pyodide-lock.json").read_text())["packages"]
     for line in (project.site / "vendor" / "SHA256SUMS").read_text().splitlines():
         wanted, name = line.split()
@@ -214,7 +214,7 @@ def _snapshot(project: Project, pyodide: Path, stdlib: Path, core: Path) -> Part
             archive.extractall(site)
         node(project, "snapshot.mjs", pyodide, stdlib, site, packages, folder / "snapshot.bin")
         shutil.rmtree(site)
-        _gzip(folder / "snapshot.bin")
+        compress(folder / "snapshot.bin")
 
     key = digest(stdlib, core, packages, *_tools(project), node_version(), pyodide.name)
     folder = cached(project, "snapshot", key, make)
@@ -225,13 +225,13 @@ def _snapshot(project: Project, pyodide: Path, stdlib: Path, core: Path) -> Part
 def _inflatable(project: Project, source: Path) -> Part:
     def make(folder: Path) -> None:
         shutil.copyfile(source, folder / source.name)
-        _gzip(folder / source.name)
+        compress(folder / source.name)
 
     raw = source.stat().st_size
     return Part(cached(project, "wasm", digest(source), make) / f"{source.name}.gz", raw, {})
 
 
-def _gzip(path: Path) -> None:
+def compress(path: Path) -> None:
     """Put path.gz in the place of path: level 9, no name and no time inside."""
     path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))
     path.unlink()

@@ -56,7 +56,7 @@ class Server(ThreadingHTTPServer):
 
 
 def start(root: Path, port: int, log: list[tuple[str, str, int, int]] | None = None) -> Server:
-    """A server on 127.0.0.1:port (0 picks a free one). BuildError when there is nothing to serve or the port is taken."""
+    """A server on 127.0.0.1:port (0: any free one). BuildError when there is nothing to serve or the port is taken."""
     if not (root / "index.html").is_file():
         raise BuildError(f"{root} has no index.html; run make build first")
     if not 0 <= port <= 65535:

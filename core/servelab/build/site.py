@@ -19,7 +19,7 @@ Plan = list[tuple[str, str, pages.Room | None]]
 
 @dataclass(frozen=True)
 class Site:
-    """`whole`: all studios behind an index; else the one studio is the front page, without packages it does not need."""
+    """`whole`: all studios behind an index; else one studio is the front page, without packages it does not need."""
 
     project: Project
     proof: evidence.Evidence

@@ -63,17 +63,22 @@ def stale(built: Path) -> bool:
 
 
 @pytest.fixture(scope="session")
-def site() -> Iterator[str]:
+def dist() -> Path:
+    """The folder with site/ and spaces/, as new as its sources; SERVELAB_DIST names one that is taken as it is."""
+    if not os.environ.get("SERVELAB_DIST") and stale(DIST / "site/index.html"):
+        subprocess.run([sys.executable, "build.py", "build"], cwd=ROOT, check=True)
+    return DIST
+
+
+@pytest.fixture(scope="session")
+def site(dist: Path) -> Iterator[str]:
     """Address of dist/site, with a slash at its end; SERVELAB_SITE names a server that runs already."""
     if running := os.environ.get("SERVELAB_SITE"):
         yield running
         return
-    if stale(ROOT / "dist/site/index.html"):
-        subprocess.run([sys.executable, "build.py", "build"], cwd=ROOT, check=True)
     port = free_port()
-    server = subprocess.Popen(
-        [sys.executable, "build.py", "serve", "--port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL
-    )
+    command = [sys.executable, "build.py", "serve", "--port", str(port), "--folder", str(dist / "site")]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     address = f"http://localhost:{port}/"
     try:
         for _ in range(PATIENCE * 10):

@@ -28,6 +28,9 @@ HOME = "servelab"
 """The namespace that cards name; a deployment elsewhere names its own."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+UNREACHABLE = (OSError, *(base for base in HfHubHTTPError.__bases__ if issubclass(base, Exception)))
+"""OSError and whatever the Hub's HTTP client raises when there is no answer."""
+
 TOKEN = "set HF_TOKEN to a token with write access (huggingface.co/settings/tokens), or run: hf auth login"
 
 
@@ -137,7 +140,7 @@ def _dry_run(api: HfApi, project: Project, chosen: list[Target], namespace: str)
     if api.token or os.environ.get("HF_TOKEN"):
         try:
             owner, why = owner or str(api.whoami()["name"]), ""
-        except (HfHubHTTPError, OSError) as error:
+        except UNREACHABLE as error:
             why = f"the Hub does not answer: {_first_line(error)}"
     owner = owner or HOME
     for target in chosen:
@@ -183,7 +186,7 @@ def _explained(namespace: str) -> Iterator[None]:
             fix = "use a token with write access to it, or another --namespace"
             raise BuildError(f"the token may not write to {whose} (403); {fix}") from error
         raise BuildError(f"the Hub answers {status or 'nothing'}: {_first_line(error)}; try again later") from error
-    except OSError as error:
+    except UNREACHABLE as error:
         raise BuildError(
             f"the Hub cannot be reached ({_first_line(error)}); check the network, or use --dry-run"
         ) from error

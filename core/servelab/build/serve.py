@@ -125,14 +125,14 @@ class Handler(BaseHTTPRequestHandler):
         return urllib.parse.urlunsplit(("", "", "/" + url.path.strip("/") + "/", url.query, ""))
 
     def _send(self, status: HTTPStatus, content: bytes, headers: dict[str, str], body: bool) -> None:
+        if self.server.log is not None:
+            self.server.log.append((self.command, self.path, int(status), len(content) if body else 0))
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
         if status != HTTPStatus.NOT_MODIFIED:
             self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if self.server.log is not None:
-            self.server.log.append((self.command, self.path, int(status), len(content) if body else 0))
         if body:
             self.wfile.write(content)
 

@@ -44,7 +44,7 @@ const link = new Link(config, {
     html.dataset.live = Math.round(performance.now());
     performance.mark("live");
   },
-  failed: ({ stage, name, message, fix }) => say(`${name} (${stage}): ${message}. ${fix} The picture stays.`.replace("..", "."), true),
+  failed: ({ stage, name, message, fix }) => say(`${name} (${stage}): ${message}. ${fix} The picture stays.`, true),
   slow: (on) => ($("#stop").hidden = !on),
 });
 
@@ -154,10 +154,7 @@ const ACTIONS = {
   },
   sheet: () => html.classList.toggle("sheet"),
   retry: () => (link.live ? refresh(side) : link.again()),
-  stop() {
-    link.end();
-    link.start();
-  },
+  stop: () => [link.end(), link.start()],
   file: () => $("#file").click(),
   export: async () => (await import("./export.mjs")).show(link, states[side], side, views[side].frame?.headline ?? ""),
   code: () => ($("#code iframe").src ||= config.code),

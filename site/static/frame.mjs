@@ -17,13 +17,9 @@ const lazy = (name) => (el, ctx) => {
     made.draw(tick);
   }, { rootMargin: "200px" });
   watch.observe(el);
-  const hold = (action, keep) => (value) => {
-    keep(value);
-    made[action]?.(value);
-  };
   return {
-    update: hold("update", (panel) => (data = panel)),
-    draw: hold("draw", (now) => (tick = now)),
+    update: (panel) => [(data = panel), made.update?.(panel)],
+    draw: (now) => [(tick = now), made.draw?.(now)],
     theme: () => made.theme?.(),
     close: () => made.close?.(),
   };

@@ -1,6 +1,5 @@
-// A canvas of cells to point at and to walk with arrow keys: the base of pool, block tables and prefix tree.
-// A panel sets data, pool, count, replay and has arrange(width, height) → height, which fills x, y, w, h by cell (device
-// pixels), say(cell), summary(), and where needed block, state, owner, level, before, label.
+// A canvas of cells to point at and to walk with arrow keys: the base of pool, block tables and prefix tree. A panel sets
+// data, pool, count, replay; arrange(width, height) → height fills x, y, w, h by cell in device pixels.
 
 import { colour, h } from "./dom.mjs";
 import { FREE, cell } from "./sprite.mjs";
@@ -51,9 +50,6 @@ export class Cells {
   owner(at) {
     return this.get(at, "owner");
   }
-  level() {
-    return 1;
-  }
 
   /** Size the canvases to the pane, in the screen's own pixels, and draw everything. */
   fit() {
@@ -83,9 +79,9 @@ export class Cells {
   }
 
   paint(g, at) {
-    const [x, y, w, height] = [this.x[at], this.y[at], this.w[at], this.h[at]];
+    const [x, y, w, height] = [this.x, this.y, this.w, this.h].map((list) => list[at]);
     const state = this.state(at);
-    if (state >= 0 && w) cell(g, x, y, w, height, state, this.owner(at), this.level(at));
+    if (state >= 0) cell(g, x, y, w, height, state, this.owner(at), this.level?.(at));
     this.label?.(g, at, state, x + w / 2, y + height / 2 + this.px);
   }
 

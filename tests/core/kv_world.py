@@ -1,8 +1,8 @@
 """A model of KV memory to hold `servelab.kv.tables` against: physical blocks with real tokens, driven by events alone.
 
-`World` calls an operation on Tables, then applies the new events to its own block contents, tables, counts and nodes. A
-write into a block that anyone else can see, a table that reads back other tokens than its sequence has, a count that is not
-the sum of tables: each fails at once.
+`World` calls an operation on Tables, then applies the new events to its own block contents, tables, counts and nodes.
+A write into a block that anyone else can see, a table that reads back other tokens than its sequence has, a count that
+is not the sum of tables: each fails at once.
 """
 
 import random
@@ -133,7 +133,7 @@ class World:
         assert pool.free + pool.evictable + pool.in_use == self.total
 
     def reads_back(self, seq):
-        """The sequence's tokens, read through its block table; and each labelled block's whole prefix, salt included."""
+        """The sequence's tokens, read through its block table; and each labelled block's prefix, salt included."""
         table = self.tables.tables[seq]
         assert [token for block in table for token in self.content[block]] == self.tokens[seq]
         for slot, block in enumerate(table):

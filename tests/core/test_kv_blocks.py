@@ -55,6 +55,7 @@ def test_cached_order_is_an_exact_lru_of_releases():
         pool.share([block])
         pool.release([block])
         order.move_to_end(block)
+        assert pool.cached() == list(order)
     assert pool.alloc(50) == list(order)
 
 
@@ -139,7 +140,7 @@ def test_opening_a_large_pool_makes_no_list_of_its_blocks():
 def test_check_runs_after_every_operation_under_servelab_debug(debug):
     code = (
         "from servelab.kv.blocks import BlockPool\n"
-        "pool = BlockPool(4); pool.alloc(2); pool._cached[0] = None\n"
+        "pool = BlockPool(4); pool.alloc(2); pool.release([0]); pool._loose.insert(0, 1)\n"
         "try: pool.alloc(1); print('unseen')\n"
         "except AssertionError as error: print('seen')\n"
     )

@@ -44,10 +44,13 @@ def test_namespaces_with_a_forced_collision_miss():
     cache = PrefixCache(hasher=lambda content: 0x5EED_5EED_5EED_5EED)
     secret = [7, 7, 7, 7]
     fill(cache, secret, salt="tenant a")
+    fill(cache, [1, 1, 1, 1], salt="tenant b", first_block=1)
+    fill(cache, [2, 2, 2, 2], first_block=2)
     assert ids(cache.match(full_blocks(secret, 4), salt="tenant a")) == [0]
     assert cache.match(full_blocks(secret, 4), salt="tenant b") == []
     assert cache.match(full_blocks(secret, 4)) == []
     assert cache.match(full_blocks([8, 8, 8, 8], 4), salt="tenant a") == []
+    assert fill(cache, secret, salt="tenant c", first_block=3) == [3], "equal text, stored apart"
 
 
 def test_a_base_request_carrying_another_namespace_as_extra_key_misses():
@@ -55,6 +58,7 @@ def test_a_base_request_carrying_another_namespace_as_extra_key_misses():
     cache = PrefixCache()
     secret = [7, 7, 7, 7]
     fill(cache, secret, salt="tenant a")
+    fill(cache, [1, 1, 1, 1], salt="base", first_block=1)
     root = cache.root("tenant a")
     for guess in ("tenant a", root, ("tenant a",), (root, "tenant a"), str(root)):
         assert cache.match(full_blocks(secret, 4, extra=guess)) == []

@@ -16,7 +16,6 @@ nothing to open.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 DEBUG = os.environ.get("SERVELAB_DEBUG") == "1"
@@ -27,9 +26,11 @@ class BlockPool:
     """`total` blocks, numbered in order of first use. `on_evict(block, node)` hears of every cached block evicted.
 
     `refs[b]` and `nodes[b]` cover the blocks used so far; `nodes[b]` is the prefix node whose content b holds, or −1.
+    `evictable` counts the cached blocks, linked through `_after` and `_before`. Both ends of that list are the index
+    −1, the last element of either, which moves along when a block is used for the first time.
     """
 
-    __slots__ = ("total", "refs", "nodes", "_loose", "_cached", "_on_evict")
+    __slots__ = ("total", "refs", "nodes", "evictable", "_loose", "_after", "_before", "_on_evict")
 
     def __init__(self, total: int, on_evict: Callable[[int, int], None] | None = None) -> None:
         if total < 1:
@@ -38,7 +39,8 @@ class BlockPool:
         self.refs: list[int] = []
         self.nodes: list[int] = []
         self._loose: list[int] = []
-        self._cached: OrderedDict[int, None] = OrderedDict()
+        self.evictable = 0
+        self._after, self._before = [-1], [-1]
         self._on_evict = on_evict
 
     @property
@@ -47,19 +49,14 @@ class BlockPool:
         return len(self._loose) + self.total - len(self.refs)
 
     @property
-    def evictable(self) -> int:
-        """Cached blocks that no sequence holds."""
-        return len(self._cached)
-
-    @property
     def available(self) -> int:
         """What `alloc` can hand out: free + evictable."""
-        return len(self._loose) + self.total - len(self.refs) + len(self._cached)
+        return len(self._loose) + self.total - len(self.refs) + self.evictable
 
     @property
     def in_use(self) -> int:
         """Blocks that at least one sequence holds."""
-        return len(self.refs) - len(self._loose) - len(self._cached)
+        return len(self.refs) - len(self._loose) - self.evictable
 
     def alloc(self, count: int = 1) -> list[int]:
         """`count` blocks with one reference each; ValueError, and no change, when fewer are available."""
@@ -76,14 +73,14 @@ class BlockPool:
 
     def share(self, blocks: Sequence[int]) -> None:
         """One more reference to each block; a cached block comes back into use. ValueError for one without content."""
-        refs, nodes, cached = self.refs, self.nodes, self._cached
+        refs, nodes = self.refs, self.nodes
         self._refuse_foreign(blocks)
         for block in blocks:
             if not refs[block] and nodes[block] < 0:
                 raise ValueError(f"block {block} has neither owner nor content; allocate a block instead of sharing it")
         for block in blocks:
             if not refs[block]:
-                del cached[block]
+                self._unpark(block)
             refs[block] += 1
         if DEBUG:
             self.check()
@@ -93,7 +90,7 @@ class BlockPool:
 
         ValueError, and no change, when a block is listed twice, is no block of this pool, or has no reference left.
         """
-        refs, nodes, loose, cached = self.refs, self.nodes, self._loose, self._cached
+        refs, nodes, loose, park = self.refs, self.nodes, self._loose, self._park
         self._refuse_foreign(blocks)
         for block in blocks:
             if not refs[block]:
@@ -104,7 +101,7 @@ class BlockPool:
                 if nodes[block] < 0:
                     loose.append(block)
                 else:
-                    cached[block] = None
+                    park(block)
         if DEBUG:
             self.check()
 
@@ -117,18 +114,29 @@ class BlockPool:
     def unlabel(self, block: int) -> bool:
         """Forget a block's content: a cached block becomes loose (True), a held one only loses its node (False)."""
         self._refuse_foreign((block,))
+        cached = not self.refs[block] and self.nodes[block] >= 0
         self.nodes[block] = -1
-        if block not in self._cached:
+        if not cached:
             return False
-        del self._cached[block]
+        self._unpark(block)
         self._loose.append(block)
         return True
 
+    def cached(self) -> list[int]:
+        """The evictable blocks, next victim first."""
+        out: list[int] = []
+        block = self._after[-1]
+        while block >= 0 and len(out) <= self.evictable:
+            out.append(block)
+            block = self._after[block]
+        return out
+
     def check(self) -> None:
         """The invariants: the four places are disjoint and complete, and counts, refs and nodes agree."""
-        used, loose, cached = len(self.refs), set(self._loose), set(self._cached)
+        used, loose, cached = len(self.refs), set(self._loose), set(self.cached())
         assert used == len(self.nodes) <= self.total, "never-used counter left its range"
         assert len(loose) == len(self._loose), "a block is twice in the loose list"
+        assert len(cached) == self.evictable, "the count of cached blocks is off"
         assert not loose & cached, f"blocks {loose & cached} are loose and cached"
         held = {block for block in range(used) if self.refs[block] > 0}
         assert not held & (loose | cached), f"blocks {held & (loose | cached)} are held and free"
@@ -138,6 +146,18 @@ class BlockPool:
         assert all(self.nodes[block] >= 0 for block in cached), "a cached block has no node"
         assert self.free + self.evictable + self.in_use == self.total, "free + evictable + in use ≠ total"
 
+    def _park(self, block: int) -> None:
+        after, before = self._after, self._before
+        last = before[-1]
+        after[last] = before[-1] = block
+        before[block], after[block] = last, -1
+        self.evictable += 1
+
+    def _unpark(self, block: int) -> None:
+        before, after = self._before[block], self._after[block]
+        self._after[before], self._before[after] = after, before
+        self.evictable -= 1
+
     def _take(self) -> int:
         if self._loose:
             block = self._loose.pop()
@@ -146,8 +166,11 @@ class BlockPool:
             block = len(self.refs)
             self.refs.append(1)
             self.nodes.append(-1)
+            self._after.append(self._after[-1])
+            self._before.append(self._before[-1])
         else:
-            block, _ = self._cached.popitem(last=False)
+            block = self._after[-1]
+            self._unpark(block)
             node, self.nodes[block], self.refs[block] = self.nodes[block], -1, 1
             if self._on_evict:
                 self._on_evict(block, node)

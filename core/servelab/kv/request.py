@@ -44,7 +44,7 @@ class Request:
 
 
 def output_content(request: int, sample: int = 0) -> int:
-    """The content id of a request's generated text: −2 and below (−1 has the hash of −2); prompts' own text has 0 or more."""
+    """The content id of a request's generated text: −2 and below (−1 hashes like −2); text of prompts has 0 or more."""
     return -2 - (request * MAX_SAMPLES + sample)
 
 

@@ -1,0 +1,268 @@
+"""What a visit to the built site costs: `python generate/bench_site.py [--json FILE] [--repeats N]`.
+
+Headless Chromium against `build.py serve`. A cold visit has a new profile; a warm one is a new browser process on that
+profile after the offline copy is complete. Times run from the navigation: largest contentful paint as the browser
+reports it, Python ready when the worker says so, live when the first frame that Python made is drawn. A slider move
+runs from the key's time stamp to the new picture on the canvas. Bytes are what the browser counts as transferred, page
+and workers, until live. Every number is the median of the repeats; for slider moves, of each repeat's 95th percentile.
+Nothing is asserted: the limits are printed beside what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
+
+from servelab.build.check import OWN_JAVASCRIPT, TRANSFER, modules
+from servelab.build.project import Project
+
+ROOT = Path(__file__).resolve().parents[1]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SLIDERS = ("conversations", "prefix", "private", "block_size", "pool")
+MOVES = 50
+PAUSE = 250  # ms between moves: each is measured alone
+CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
+PRESETS = {"desktop": 95, "mobile": 85}
+
+SPY = """(() => {
+  const seen = window.bench = {lcp: 0};
+  new PerformanceObserver(list => { seen.lcp = list.getEntries().at(-1).startTime; })
+    .observe({type: "largest-contentful-paint", buffered: true});
+  const Real = window.Worker;
+  window.Worker = class extends Real {
+    constructor(...how) {
+      super(...how);
+      this.addEventListener("message", ({data}) => { if (data.type === "ready") seen.ready = performance.now(); });
+    }
+  };
+})();"""
+
+READ = """() => ({...bench, live: performance.getEntriesByName("live")[0].startTime,
+  path: document.querySelector("#boot").textContent.match(/\\((\\w+)\\)/)?.[1],
+  needs: JSON.parse(document.querySelector("#config").textContent).studio.needs})"""
+
+TRANSFERRED = """until => performance.getEntries().filter(e => e.transferSize !== undefined &&
+  performance.timeOrigin + e.startTime < until).reduce((sum, e) => sum + e.transferSize, 0)"""
+
+COPIED = """async () => {
+  await navigator.serviceWorker.ready;
+  const count = async () => {
+    let n = 0;
+    for (const name of await caches.keys()) n += (await (await caches.open(name)).keys()).length;
+    return n;
+  };
+  for (let now = -1, before; now !== before;) {
+    before = now;
+    await new Promise(done => setTimeout(done, 1500));
+    now = await count();
+  }
+}"""
+
+LISTEN = """() => {
+  let began = 0;
+  window.moved = null;
+  addEventListener("keydown", event => { began = event.timeStamp; window.moved = null; }, true);
+  new MutationObserver(() => {
+    if (window.moved || !began) return;
+    const drawn = performance.now() - began;
+    window.moved = {drawn};
+    requestAnimationFrame(() => setTimeout(() => { window.moved.shown = performance.now() - began; }));
+  }).observe(document.documentElement, {attributeFilter: ["data-picture"]});
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table: `limit` None is only printed; `least` turns it into a lower bound."""
+
+    name: str
+    samples: list[float]
+    limit: float | None
+    unit: str
+    least: bool = False
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def verdict(self) -> str:
+        if self.limit is None:
+            return ""
+        return "pass" if (self.median >= self.limit if self.least else self.median <= self.limit) else "FAIL"
+
+    def __str__(self) -> str:
+        asked = "" if self.limit is None else f"{'≥' if self.least else '≤'} {self.limit:,.0f}"
+        spread = f"{min(self.samples):,.0f} to {max(self.samples):,.0f}"
+        return f"{self.name:<44}{asked:>12}{self.median:>12,.0f} {self.unit:<6}{self.verdict:<6}{spread}"
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Address of `build.py serve` over a built site."""
+    command = [sys.executable, str(ROOT / "build.py"), "serve", "--port", "0", "--folder", str(folder)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield next(word for word in server.stdout.readline().split() if word.startswith("http"))
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+@contextmanager
+def chromium(play: Playwright, profile: Path) -> Iterator[BrowserContext]:
+    """A browser process on a profile."""
+    binary = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    context = play.chromium.launch_persistent_context(profile, executable_path=binary, args=FLAGS, headless=True)
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+def visit(context: BrowserContext, url: str) -> tuple[Page, dict[str, Any]]:
+    """Open a studio and wait until it is live: its page and what the browser measured."""
+    page = context.pages[0] if context.pages else context.new_page()
+    page.add_init_script(SPY)
+    page.goto(url)
+    page.wait_for_selector("html[data-live]", timeout=120_000)
+    seen: dict[str, Any] = page.evaluate(READ)
+    until = page.evaluate("performance.timeOrigin") + seen["live"]
+    seen["bytes"] = sum(at.evaluate(TRANSFERRED, until) for at in (page, *page.workers))
+    return page, seen
+
+
+def moves(page: Page) -> list[dict[str, float]]:
+    """Key presses on the sliders of the opening preset, one there and one back: ms until drawn, and until shown."""
+    out = []
+    page.evaluate(LISTEN)
+    for i in range(MOVES):
+        page.focus(f"#r-{SLIDERS[i // 2 % len(SLIDERS)]}")
+        page.wait_for_timeout(PAUSE)
+        page.keyboard.press("ArrowLeft" if i % 2 else "ArrowRight")
+        page.wait_for_function("() => window.moved?.shown")
+        out.append(page.evaluate("window.moved"))
+    return out
+
+
+def p95(values: list[float]) -> float:
+    """95th percentile, nearest rank."""
+    return sorted(values)[math.ceil(0.95 * len(values)) - 1]
+
+
+def lighthouse(url: str, preset: str) -> dict[str, float]:
+    """Scores 0 to 100 by category, and two of its times in ms."""
+    with tempfile.TemporaryDirectory() as profile:
+        flags = ["--headless=new", *FLAGS, f"--user-data-dir={profile}"]
+        command = [
+            str(ROOT / "site/node_modules/.bin/lighthouse"), url, "--quiet", "--output=json", "--output-path=stdout",
+            f"--only-categories={','.join(CATEGORIES)}", "--no-enable-error-reporting",
+            f"--chrome-flags={' '.join(flags)}", *(["--preset=desktop"] if preset == "desktop" else []),
+        ]  # fmt: skip
+        binary = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or ""
+        env = os.environ | {"CHROME_PATH": binary}
+        report = json.loads(subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout)
+    scores = {name: 100 * (report["categories"][name]["score"] or 0) for name in CATEGORIES}
+    for audit in ("total-blocking-time", "largest-contentful-paint"):
+        scores[audit] = report["audits"][audit]["numericValue"]
+    return scores
+
+
+def visits(play: Playwright, url: str, repeats: int) -> dict[str, list[Any]]:
+    """Cold and warm visits and slider moves, one profile per repeat."""
+    out: dict[str, list[Any]] = {"cold": [], "warm": [], "moves": []}
+    for i in range(repeats):
+        print(f"\rvisit {i + 1} of {repeats} …", end="", file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            with chromium(play, Path(profile)) as context:
+                page, seen = visit(context, url)
+                out["cold"].append(seen)
+                page.evaluate(COPIED)
+            with chromium(play, Path(profile)) as context:
+                page, seen = visit(context, url)
+                out["warm"].append(seen)
+                out["moves"].append(moves(page))
+    print("\r", end="", file=sys.stderr)
+    return out
+
+
+def rows(name: str, site: Path, seen: dict[str, list[Any]], scores: dict[str, list[dict[str, float]]]) -> list[Row]:
+    """The table of one studio."""
+    page = site / name.replace("_", "-") / "index.html"
+    out = [
+        Row(f"{metric}, {when}", [run[key] for run in seen[when]], limit, "ms")
+        for key, metric, limits in (
+            ("lcp", "largest contentful paint", (500, 500)),
+            ("ready", "Python ready", (3500, 2500)),
+            ("live", "first live frame", (3500, 2500)),
+        )
+        for when, limit in zip(("cold", "warm"), limits, strict=True)
+    ]
+    for key, words, most in (("drawn", "drawn", 50), ("shown", "after its frame", None)):
+        tails = [p95([move[key] for move in run]) for run in seen["moves"]]
+        out.append(Row(f"slider move to the picture {words}, p95", tails, most, "ms"))
+    budget = TRANSFER["numpy" in seen["cold"][0]["needs"]]
+    out.append(Row("transferred until live, cold", [run["bytes"] for run in seen["cold"]], budget, "B"))
+    ours = sum(path.stat().st_size for path in modules(page))
+    out.append(Row("our JavaScript that the page loads", [ours], OWN_JAVASCRIPT, "B"))
+    for preset, runs in scores.items():
+        for category in runs[0]:
+            limit = PRESETS[preset] if category == "performance" else 100 if category in CATEGORIES[1:3] else None
+            unit = "" if category in CATEGORIES else "ms"
+            samples = [run[category] for run in runs]
+            out.append(Row(f"Lighthouse {preset}: {category}", samples, limit, unit, least=True))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample to FILE")
+    parser.add_argument("--repeats", type=int, default=5, help="visits, and Lighthouse runs per preset (default 5)")
+    parser.add_argument("--folder", type=Path, default=ROOT / "dist" / "site", help="a built site")
+    parser.add_argument("--no-lighthouse", action="store_true", help="leave Lighthouse out")
+    args = parser.parse_args()
+    if args.repeats < 1:
+        parser.error(f"--repeats {args.repeats} is outside 1…; use 5")
+    if not (args.folder / "index.html").is_file():
+        parser.error(f"{args.folder} holds no built site; run make build first")
+    raw = {}
+    for name in Project.at(ROOT).studio_names():
+        with served(args.folder) as address, sync_playwright() as play:
+            url = f"{address}{name.replace('_', '-')}/"
+            seen = visits(play, url, args.repeats)
+            scores: dict[str, list[dict[str, float]]] = {}
+            for preset in () if args.no_lighthouse else PRESETS:
+                print(f"Lighthouse, {preset} …", file=sys.stderr)
+                scores[preset] = [lighthouse(url, preset) for _ in range(args.repeats)]
+        print(f"{name}: medians of {args.repeats}\n{'':<44}{'asked':>12}{'got':>12}")
+        print("\n".join(str(row) for row in rows(name, args.folder, seen, scores)))
+        raw[name] = seen | {"lighthouse": scores}
+    if args.json:
+        args.json.write_text(json.dumps(raw, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

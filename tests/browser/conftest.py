@@ -151,6 +151,33 @@ def page_watch(browser: Any, site: str) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture(scope="session")
+def booted(browser: Any, site: str) -> Iterator[Any]:
+    """The KV desk with Python running, shared by every test that leaves it as it was: see `desk`."""
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    watch = Watch(context, site, ())
+    page = context.new_page()
+    page.watch = watch
+    page.goto(f"{site}kv-desk/#")
+    page.wait_for_selector("html[data-live]", timeout=60_000)
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def desk(booted: Any) -> Iterator[Any]:
+    """The shared page at its opening state; requests and errors are judged as with `page_watch`."""
+    booted.set_viewport_size({"width": 1280, "height": 800})
+    for state in ("#block_size=256&pool=32", "#"):
+        booted.evaluate("delete document.documentElement.dataset.picture")
+        booted.evaluate("state => { location.hash = state; }", state)
+        booted.wait_for_selector("html[data-picture]")
+    yield booted
+    booted.watch.judge()
+    booted.watch.requests.clear()
+    booted.watch.errors.clear()
+
+
+@pytest.fixture(scope="session")
 def axe() -> Callable[[Any], list[tuple[str, list[str]]]]:
     """axe(page): what axe finds against WCAG 2.2 A and AA, as (rule, elements). Open shadow roots are looked into."""
     source = (ROOT / "site/node_modules/axe-core/axe.min.js").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,13 @@ def live(page: Any) -> Any:
     page.wait_for_selector(f"{LIVE}, #retry:not([hidden])", timeout=60_000)
     assert page.locator(LIVE).count(), page.inner_text("#status")
     return page
+
+
+def redrawn(page: Any, act: Callable[[], Any]) -> None:
+    """Do something, then wait until Python's new picture is on the screen."""
+    page.evaluate("delete document.documentElement.dataset.picture")
+    act()
+    page.wait_for_selector("html[data-picture]", timeout=20_000)
 
 
 def canvases(page: Any, root: str = "#stage-a") -> list[str]:

@@ -1,7 +1,7 @@
 // A studio page: the baked frame at once, then Python in a worker; controls, presets, A/B, clock and address around it.
 
 import { controls } from "./controls.mjs";
-import { $, config, get, num, otherTheme, setUp, theme } from "./dom.mjs";
+import { $, config, get, num, otherTheme, setUp, tell, theme } from "./dom.mjs";
 import { View, decode } from "./frame.mjs";
 import { Link } from "./link.mjs";
 import { Player } from "./player.mjs";
@@ -9,6 +9,7 @@ import { read, same, trim, write } from "./state.mjs";
 
 const { presets, studio } = config;
 const html = document.documentElement;
+const LIVE = "Live: the core runs in this tab.";
 let address = read();
 let side = "a"; // whose controls are shown
 const states = {};
@@ -34,12 +35,12 @@ const form = controls($("#controls"), (key, text, done) => {
 
 const link = new Link(config, {
   stage({ label, bytes, total, ms }) {
-    const size = bytes ? `, ${num(bytes / 1e6, 1)}${total ? ` of ${num(total / 1e6, 1)}` : ""} MB` : "";
-    say(`${label}${size} · ${num(ms)} ms`);
+    const size = bytes ? `${num(bytes / 1e6, 1)}${total ? ` of ${num(total / 1e6, 1)}` : ""} MB · ` : "";
+    say(label, false, `${size}${num(ms)} ms`);
   },
   async ready({ ms, path }) {
     $("#boot").textContent = `Python started here in ${num(ms)} ms (${path}).`;
-    say(`Live: the core runs in this tab. Python took ${num(ms)} ms.`);
+    say(LIVE, false, `Python took ${num(ms)} ms.`);
     await Promise.all([refresh("a"), states.b && refresh("b")]);
     html.dataset.live = Math.round(performance.now());
     performance.mark("live");
@@ -48,11 +49,12 @@ const link = new Link(config, {
   slow: (on) => ($("#stop").hidden = !on),
 });
 
-/** The status line; when `bad` it is an error and offers to try again. */
-function say(text, bad = false) {
-  $("#status span").textContent = text;
+/** The status line: `text` is read aloud, `more` only shown. When `bad` it is an error; `again` offers another try. */
+function say(text, bad = false, more = "", again = bad) {
+  tell($("#status span"), text);
+  $("#more").textContent = more;
   $("#status").classList.toggle("bad", bad);
-  $("#retry").hidden = !bad;
+  $("#retry").hidden = !again;
 }
 
 let writing;
@@ -79,12 +81,13 @@ async function refresh(name, push = false) {
     const reply = await link.latest(name, "view", { studio: studio.name, state });
     if (!reply || !states[name]) return;
     if (name === side) form.problems({});
+    if ($("#status.bad")) say(LIVE);
     show(name, decode(reply.header.frame, reply.buffers));
     requestAnimationFrame(() => (html.dataset.picture = Math.round(performance.now() - asked)));
   } catch ({ name: kind, message, problems = {} }) {
     if (kind === "Stopped") return;
     if (name === side) form.problems(problems);
-    if (!Object.keys(problems).length) say(`${message}. The picture shows the last good state.`, true);
+    say(`${message}. The picture shows the last good state.`, true, "", !Object.keys(problems).length);
   }
 }
 
@@ -125,21 +128,7 @@ function compare(on) {
   pick(on ? side : "a");
 }
 
-async function drop(file) {
-  if (!file) return;
-  say(`Reading ${file.name}, ${num(file.size / 1e6, 1)} MB …`);
-  try {
-    const { header, buffers } = await link.call("drop", { studio: studio.name, name: file.name }, await file.arrayBuffer());
-    $("#file-result").hidden = false;
-    $("#file-result h2").textContent = file.name;
-    views.file.show(decode(header.frame, buffers));
-    views.file.draw(player.tick);
-    $("#file-result").scrollIntoView({ block: "nearest" });
-    say(views.file.frame.headline);
-  } catch (error) {
-    say(`${file.name}: ${error.message}`, true);
-  }
-}
+const drop = async (file) => file && (await import("./drop.mjs")).drop(file, link, views.file, player.tick, say);
 
 const ACTIONS = {
   theme() {
@@ -159,6 +148,7 @@ const ACTIONS = {
   export: async () => (await import("./export.mjs")).show(link, states[side], side, views[side].frame?.headline ?? ""),
   code: () => ($("#code iframe").src ||= config.code),
   reset: () => choose({}),
+  full: () => open(location.href.replace(/([#&])embed=1&?/, "$1")),
 };
 
 function choose(state) {
@@ -186,6 +176,7 @@ function restore() {
   Object.assign(states, { a: address.a, b: address.b });
   theme(address.theme);
   html.classList.toggle("embed", address.embed);
+  html.classList.toggle("framed", parent !== window);
   compare(!!states.b);
   player.moved = address.t != null;
   if (player.moved) player.seek(address.t);
@@ -220,5 +211,5 @@ $("#file").addEventListener("change", ({ target }) => drop(target.files[0]));
 
 // Python starts after the first paint, when the page is idle, and at the first touch or key at the latest.
 const start = () => link.start();
-requestAnimationFrame(() => setTimeout(() => (window.requestIdleCallback ?? setTimeout)(start, { timeout: 1500 })));
+requestAnimationFrame(() => setTimeout(() => (window.requestIdleCallback ?? setTimeout)(start, { timeout: 300 })));
 for (const type of ["pointerdown", "keydown"]) addEventListener(type, start, { once: true });

@@ -14,11 +14,17 @@ export function h(tag, props = {}, ...kids) {
   return el;
 }
 
+const formats = [];
+
 /** 1234.5 → "1,234.5" with that many decimals; null → "–"; text stays text. */
 export function num(value, digits = 0) {
   if (typeof value !== "number") return value ?? "–";
-  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  formats[digits] ??= new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return formats[digits].format(value);
 }
+
+/** Change a text only if it is another one: what stays costs no layout. */
+export const tell = (el, text) => el.textContent === text || (el.textContent = text);
 
 /** How many entries of the sorted `list` are ≤ `value`. */
 export function upto(list, value) {
@@ -39,12 +45,6 @@ export async function get(url) {
   if (reply?.ok) return reply;
   const why = reply ? `answered ${reply.status}` : "could not be reached";
   throw new Error(`${String(url).split("/").pop()} ${why}; check the connection and try again`);
-}
-
-export function save(blob, download) {
-  const href = URL.createObjectURL(blob);
-  h("a", { href, download }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
 const root = document.documentElement;

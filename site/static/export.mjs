@@ -1,6 +1,6 @@
 // Take it away: picture, numbers, trace, link, code to embed.
 
-import { $, colour, config, h, save } from "./dom.mjs";
+import { $, colour, config, h } from "./dom.mjs";
 
 const PERFETTO = "https://ui.perfetto.dev";
 const { title, name, slug } = config.studio;
@@ -31,6 +31,12 @@ function picture(stage, headline) {
     write(el.textContent, at.left - left + 38, at.top - top + 97, "14px", "muted");
   }
   return canvas;
+}
+
+function save(blob, download) {
+  const href = URL.createObjectURL(blob);
+  h("a", { href, download }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
 /** Perfetto's handshake: PING until it answers PONG, then the trace. Only this, the visitor's own click, leaves the origin. */

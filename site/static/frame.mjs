@@ -1,6 +1,6 @@
 // A Frame from the core becomes panels: columns turn into typed arrays, each panel goes to the module of its kind.
 
-import { $, h } from "./dom.mjs";
+import { h, tell } from "./dom.mjs";
 import blocks from "./panels/blocks.mjs";
 import metric from "./panels/metric.mjs";
 import table from "./panels/table.mjs";
@@ -35,7 +35,9 @@ export function decode(value, buffers) {
   if (index === undefined && $b64 === undefined) {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, decode(item, buffers)]));
   }
-  const bytes = $b64 === undefined ? buffers[index] : Uint8Array.from(atob($b64), (c) => c.charCodeAt(0)).buffer;
+  const text = $b64 === undefined ? "" : atob($b64);
+  const bytes = $b64 === undefined ? buffers[index] : new ArrayBuffer(text.length);
+  for (let i = 0, into = new Uint8Array(bytes); i < text.length; i++) into[i] = text.charCodeAt(i);
   return new (type === "i32" ? Int32Array : Float32Array)(bytes, 0, n);
 }
 
@@ -65,7 +67,7 @@ export class View {
       const place = places.get(area) ?? 0;
       places.set(area, place + 1);
       if (area.children[place] !== panel.el) area.insertBefore(panel.el, area.children[place] ?? null);
-      $("h2", panel.el)?.replaceChildren(data.title);
+      if (data.kind !== "metric") tell(panel.el.firstChild, data.title);
       panel.update(data);
     }
     old.forEach((panel) => {

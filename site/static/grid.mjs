@@ -1,7 +1,7 @@
 // A canvas of cells to point at and to walk with arrow keys: the base of pool, block tables and prefix tree. A panel sets
 // data, pool, count, replay; arrange(width, height) → height fills x, y, w, h by cell in device pixels.
 
-import { colour, h } from "./dom.mjs";
+import { colour, h, tell } from "./dom.mjs";
 import { FREE, cell } from "./sprite.mjs";
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -27,7 +27,10 @@ export class Cells {
     });
     this.mark = this.mark.bind(this);
     ctx.pointed.add(this.mark);
-    this.watch = new ResizeObserver(() => this.fit());
+    this.watch = new ResizeObserver(([{ contentRect }]) => {
+      this.size = [contentRect.width, contentRect.height];
+      this.draw(this.tick, true);
+    });
     this.watch.observe(this.pane);
   }
 
@@ -51,27 +54,26 @@ export class Cells {
     return this.get(at, "owner");
   }
 
-  /** Size the canvases to the pane, in the screen's own pixels, and draw everything. */
+  /** Size the canvases to the pane, in the screen's own pixels. */
   fit() {
-    const { clientWidth, clientHeight } = this.pane;
-    if (!this.data || !clientWidth) return;
     this.px = devicePixelRatio;
     for (const name of "xywh") this[name] = new Int32Array(this.count);
-    const width = Math.round(clientWidth * this.px);
-    const height = this.arrange(width, Math.round(clientHeight * this.px));
+    const [width, room] = this.size.map((length) => Math.round(length * this.px));
+    const height = this.arrange(width, room);
     for (const canvas of [this.base, this.over]) {
+      if (canvas.width === width && canvas.height === height) continue;
       Object.assign(canvas, { width, height });
       Object.assign(canvas.style, { width: `${width / this.px}px`, height: `${height / this.px}px` });
     }
-    this.draw(this.tick, true);
   }
 
   draw(tick, all = false) {
     this.tick = tick;
-    if (!this.px || !this.data) return;
+    if (!this.data || !this.size?.[0]) return;
     const changed = this.replay.seek(tick);
-    const g = this.base.getContext("2d");
     const whole = all || !changed || this.before;
+    if (all || !changed) this.fit();
+    const g = this.base.getContext("2d");
     if (whole) g.clearRect(0, 0, this.base.width, this.base.height);
     this.before?.(g);
     for (const at of whole ? Array(this.count).keys() : changed) this.paint(g, at);
@@ -87,8 +89,8 @@ export class Cells {
 
   tell() {
     const summary = this.summary();
-    this.base.setAttribute("aria-label", `${this.data.title}: ${summary}`);
-    this.readout.textContent = this.at < 0 ? summary : this.say(this.at);
+    this.base.ariaLabel = `${this.data.title}: ${summary}`;
+    tell(this.readout, this.at < 0 ? summary : this.say(this.at));
   }
 
   hit(x, y) {

@@ -1,6 +1,6 @@
 // One integer clock for every panel: play, step along its marks, scrub. `changed(tick)` comes at most once a frame.
 
-import { $, num, upto } from "./dom.mjs";
+import { $, num, tell, upto } from "./dom.mjs";
 
 const RUN = 12_000; // ms for a whole log at speed 1
 
@@ -41,7 +41,7 @@ export class Player {
     this.tick = this.scrub.value = Math.floor(this.exact);
     this.moved ||= byHand;
     const text = `${num(this.tick)} / ${num(this.end)} ${this.unit}`;
-    $("#tick", this.root).textContent = text;
+    tell($("#tick", this.root), text);
     this.scrub.setAttribute("aria-valuetext", text);
     this.queued ??= requestAnimationFrame(() => {
       this.queued = null;

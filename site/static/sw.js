@@ -20,6 +20,12 @@ async function keep(urls) {
   }
 }
 
+/** What is left to keep, after a while: a page that is opening comes first. */
+async function rest(ms) {
+  await new Promise((done) => setTimeout(done, ms));
+  await keep((await precache()).rest);
+}
+
 async function fresh(request) {
   const cache = await caches.open(`${NAME}-pages`);
   try {
@@ -44,19 +50,17 @@ async function kept(request) {
   return reply;
 }
 
-self.addEventListener("install", (event) => {
-  self.skipWaiting();
-  event.waitUntil(precache().then(({ core }) => keep(core)).catch(() => {}));
-});
+self.addEventListener("install", (event) => event.waitUntil(precache().then(({ core }) => keep(core)).catch(() => {})));
 
+// A new version takes over when the last page of the old one is closed; then the old files go.
 self.addEventListener("activate", (event) => {
   const tidy = async () => {
-    const { version, rest } = await precache();
+    const { version } = await precache();
     for (const name of await caches.keys()) {
-      if (name.startsWith(NAME) && name !== `${NAME}-${version}` && name !== `${NAME}-pages`) await caches.delete(name);
+      if (name.startsWith(NAME) && ![`${NAME}-${version}`, `${NAME}-pages`].includes(name)) await caches.delete(name);
     }
     await self.clients.claim();
-    keep(rest);
+    await rest(0);
   };
   event.waitUntil(tidy().catch(() => {}));
 });
@@ -65,6 +69,6 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin) return;
-  const hashed = /-[0-9a-f]{8,}[./]/.test(url.pathname);
-  event.respondWith(hashed ? kept(request) : fresh(request));
+  event.respondWith(/-[0-9a-f]{8,}[./]/.test(url.pathname) ? kept(request) : fresh(request));
+  if (request.mode === "navigate") event.waitUntil(rest(8000).catch(() => {}));
 });

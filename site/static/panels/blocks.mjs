@@ -1,6 +1,6 @@
 // A pool of KV blocks as a grid: hue = owner, shape = state, level = tokens written, number = ref count.
 
-import { colour, h, num } from "../dom.mjs";
+import { colour, h, num, tell } from "../dom.mjs";
 import { Cells } from "../grid.mjs";
 import { Replay } from "../replay.mjs";
 import { CACHED, FREE, LABELS, RESERVED, SHARED, STATES, sprite } from "../sprite.mjs";
@@ -17,18 +17,22 @@ class Pool extends Cells {
     Object.assign(this, { data, pool: data.pool, count: data.count });
     this.replay = new Replay(data.t, data.block, data.count, data.grow);
     this.ctx.pools[data.pool] = this;
-    this.caption.textContent = data.caption;
-    this.theme();
-    this.fit();
+    tell(this.caption, data.caption);
+    if (`${data.legend}` !== this.names) this.keys();
   }
 
   theme() {
+    this.keys();
+    super.theme();
+  }
+
+  keys() {
+    this.names = `${this.data.legend}`;
     this.legend.replaceChildren(...this.data.legend.map((name) => {
       const swatch = h("canvas", { width: 32, height: 32, ariaHidden: "true" });
       swatch.getContext("2d").drawImage(sprite(name, -1, 32, 32), 0, 0);
       return h("li", {}, swatch, LABELS[name] ?? name);
     }));
-    super.theme();
   }
 
   /** The largest pitch at which all cells fit, whole pixels unless tiny; pools beside each other share it. */

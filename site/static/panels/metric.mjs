@@ -1,6 +1,6 @@
 // A number tile: value with unit, basis, and, where a receipt holds the number, a mark that opens it.
 
-import { colour, h, num, upto } from "../dom.mjs";
+import { colour, h, num, tell, upto } from "../dom.mjs";
 
 /** The series' value at a tick: held from point to point, or linear. */
 function at({ t, series, linear, value }, tick) {
@@ -24,9 +24,9 @@ export default (el, ctx) => {
     update(panel) {
       const same = panel.claim === data.claim && panel.basis === data.basis;
       data = panel;
-      label.textContent = panel.title;
+      tell(label, panel.title);
       label.classList.toggle("toned", !!panel.tone);
-      unit.textContent = panel.unit;
+      tell(unit, panel.unit);
       el.title = panel.note;
       theme();
       if (same) return;
@@ -34,7 +34,7 @@ export default (el, ctx) => {
       basis.replaceChildren(panel.basis, ...(panel.claim ? [" · ", h("button", open, "receipt")] : []));
     },
     draw(tick) {
-      figure.textContent = num(at(data, tick), data.digits);
+      tell(figure, num(at(data, tick), data.digits));
     },
   };
 };

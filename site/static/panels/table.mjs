@@ -6,8 +6,11 @@ export default (el) => {
   const box = h("div", { className: "scroll", tabIndex: 0, role: "region" });
   const note = h("p", { className: "caption" });
   el.append(box, note);
+  let before;
   return {
-    update({ title, columns, digits, rows, basis, caption, mark }) {
+    update(panel) {
+      if (before === (before = JSON.stringify(panel))) return;
+      const { title, columns, digits, rows, basis, caption, mark } = panel;
       const kind = (value) => (typeof value === "number" ? "n" : "");
       const head = columns.map(([name, unit], i) =>
         h("th", { scope: "col", className: kind(rows[0]?.[i]) }, name, unit && h("small", {}, ` ${unit}`)));

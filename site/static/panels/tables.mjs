@@ -14,7 +14,6 @@ class Tables extends Cells {
     this.shown = Math.min(data.rows.length, MOST);
     Object.assign(this, { data, pool: data.pool, count: this.shown * this.slots });
     this.replay = new Replay(data.t, data.row.map((row, i) => row * this.slots + data.slot[i]), data.rows.length * this.slots);
-    this.fit();
   }
 
   arrange(width) {

@@ -2,7 +2,7 @@
 
 import { h, num, upto } from "../dom.mjs";
 
-const LINES = 40;
+const LINES = 20;
 
 export default (el, ctx) => {
   const body = h("div");

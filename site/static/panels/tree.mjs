@@ -11,7 +11,6 @@ class Tree extends Cells {
     const count = data.node.reduce((most, node) => Math.max(most, node + 1), 0);
     Object.assign(this, { data, pool: data.pool, count, replay: new Replay(data.t, data.node, count) });
     this.place();
-    this.fit();
   }
 
   /** Depth, first lane and number of lanes of every node; children stand in order of creation. */

@@ -56,14 +56,24 @@ def test_a_wheel_lists_the_files_it_holds(python: runtime.Runtime) -> None:
             assert (digest, int(size)) == (f"sha256={wanted}", len(data))
 
 
-def test_a_snapshot_made_again_is_the_same_bytes(project: Project, python: runtime.Runtime, tmp_path: Path) -> None:
+def test_a_snapshot_made_again_elsewhere_is_the_same_bytes(
+    project: Project,
+    python: runtime.Runtime,
+    elsewhere: Callable[..., Project],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another folder, time zone, language and home: a snapshot holds none of them."""
+    for name, value in {"TZ": "Asia/Tokyo", "LANG": "de_DE.UTF-8", "HOME": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
     files, config = python.files, python.config
     site = tmp_path / "another place"
     with zipfile.ZipFile(files[config["core"]["file"]]) as archive:
         archive.extractall(site)
     pyodide = next(project.cache.glob("pyodide-*"))
     packages = ",".join(wheel.packages(project))
-    node.node(project, "snapshot.mjs", pyodide, files["python_stdlib.zip"], site, packages, tmp_path / "again.bin")
+    copy = elsewhere("site/runtime", "site/static")
+    node.node(copy, "snapshot.mjs", pyodide, files["python_stdlib.zip"], site, packages, tmp_path / "again.bin")
     runtime.compress(tmp_path / "again.bin")
     assert (tmp_path / "again.bin.gz").read_bytes() == files["snapshot.bin.gz"].read_bytes()
 

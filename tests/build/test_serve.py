@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import http.client
 import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,6 +131,20 @@ def test_nothing_outside_the_site_is_served(path: str, client: http.client.HTTPC
 def test_a_folder_without_a_slash_is_sent_to_the_one_with_it(client: http.client.HTTPConnection) -> None:
     reply, _ = get(client, "/kv-desk?bs=32")
     assert (reply.status, reply.headers["Location"]) == (301, "/kv-desk/?bs=32")
+
+
+def test_a_visitor_who_leaves_in_the_middle_is_no_error(
+    running: serve.Server, site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site / "large.bin").write_bytes(bytes(20_000_000))
+    with socket.create_connection(running.server_address[:2]) as leaving:
+        leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        leaving.sendall(b"GET /large.bin HTTP/1.1\r\nHost: here\r\n\r\n")
+        leaving.recv(1000)
+    deadline = time.monotonic() + 5
+    while threading.active_count() > 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert capsys.readouterr().err == ""
 
 
 def test_it_listens_on_the_loopback_only(running: serve.Server) -> None:

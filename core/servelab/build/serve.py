@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import posixpath
 import re
+import sys
 import urllib.parse
 from functools import lru_cache
 from http import HTTPStatus
@@ -49,6 +50,11 @@ class Server(ThreadingHTTPServer):
         self.root = root.resolve()
         self.log = log
         super().__init__(("127.0.0.1", port), Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that left in the middle of a file is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     @property
     def address(self) -> str:

@@ -28,7 +28,10 @@ HOME = "servelab"
 """The namespace that cards name; a deployment elsewhere names its own."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
-UNREACHABLE = (OSError, *(base for base in HfHubHTTPError.__bases__ if issubclass(base, Exception)))
+UNREACHABLE: tuple[type[Exception], ...] = (
+    OSError,
+    *(base for base in HfHubHTTPError.__bases__ if issubclass(base, Exception)),
+)
 """OSError and whatever the Hub's HTTP client raises when there is no answer."""
 
 TOKEN = "set HF_TOKEN to a token with write access (huggingface.co/settings/tokens), or run: hf auth login"

@@ -179,7 +179,7 @@ function restore() {
   html.classList.toggle("framed", parent !== window);
   compare(!!states.b);
   player.moved = address.t != null;
-  if (player.moved) player.seek(address.t);
+  player.seek(address.t ?? views.a.frame.clock?.start ?? 0);
 }
 
 show("a", decode(JSON.parse($("#frame").textContent)));

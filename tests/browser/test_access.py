@@ -67,8 +67,10 @@ def test_pages_reflow_at_320_pixels(page_watch: Open, path: str) -> None:
 def test_targets_are_at_least_24_pixels(page_watch: Open, width: str) -> None:
     page = page_watch(DESK, viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True)))
     page.wait_for_selector(LIVE, timeout=30_000)
-    small = page.evaluate("""() => [...document.querySelectorAll('button, input, select, summary')].filter(e => e.checkVisibility() && e.id !== 'file')
-        .map(e => [e.outerHTML.slice(0, 80), e.getBoundingClientRect()]).filter(([, r]) => r.width < 24 || r.height < 24).map(([html]) => html)""")
+    small = page.evaluate("""() => [...document.querySelectorAll('button, input, select, summary')]
+        .filter((e) => e.checkVisibility() && e.id !== 'file')
+        .map((e) => ({ html: e.outerHTML.slice(0, 80), size: e.getBoundingClientRect() }))
+        .filter(({ size }) => size.width < 24 || size.height < 24).map(({ html }) => html)""")
     assert small == []
 
 
@@ -98,9 +100,10 @@ def test_the_first_tab_skips_to_the_content_and_focus_is_seen(page_watch: Open) 
 
 
 def test_nothing_moves_while_the_page_becomes_alive(page_watch: Open) -> None:
-    watch = """new PerformanceObserver(list => { for (const e of list.getEntries()) if (!e.hadRecentInput) {
-        window.shift = (window.shift ?? 0) + e.value; window.moved = e.sources.map(s => s.node?.outerHTML?.slice(0, 80)); } })
-        .observe({type: 'layout-shift', buffered: true})"""
+    watch = """new PerformanceObserver((list) => list.getEntries().filter((e) => !e.hadRecentInput).forEach((e) => {
+        window.shift = (window.shift ?? 0) + e.value;
+        window.moved = e.sources.map((s) => s.node?.outerHTML?.slice(0, 80));
+    })).observe({ type: 'layout-shift', buffered: true })"""
     for width, height in WIDTHS.values():
         page = page_watch(
             DESK, viewport={"width": width, "height": height}, prepare=lambda context: context.add_init_script(watch)

@@ -1,4 +1,4 @@
-"""A studio page: the picture before Python, the same picture from its address, the clock, A/B, exports and dropped files."""
+"""A studio page: the picture before Python, the same picture from its address, the clock, exports."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Any]
 LIVE = "html[data-live]"
 DESK = "kv-desk/"
-AZURE = (
-    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n"
-)
 
 
 def live(page: Any) -> Any:
@@ -89,22 +86,6 @@ def test_defaults_and_unknown_keys_leave_the_address(page_watch: Open) -> None:
     settled(page)
     assert page.evaluate("location.hash") == "#dtype=fp8"
     assert page.input_value("#c-dtype") == "fp8"
-
-
-def test_nonsense_in_the_address_is_told_beside_its_control_and_the_picture_stays(page_watch: Open) -> None:
-    page = page_watch(DESK + "#block_size=-3&card=abacus")
-    page.wait_for_selector("#stage-a canvas")
-    before = tile(page, "Shared")
-    live(page)
-    assert "'-3' is outside 1 to 256 tokens" in page.inner_text("#p-block_size")
-    assert "'abacus' is not offered; use one of" in page.inner_text("#p-card")
-    assert page.get_attribute("#c-block_size", "aria-invalid") == "true"
-    assert tile(page, "Shared") == before == "204"
-    page.fill("#c-block_size", "32")
-    page.press("#c-block_size", "Enter")
-    page.click("[data-act=reset]")
-    settled(page)
-    assert page.inner_text("#p-block_size") == ""
 
 
 def test_back_and_forward_walk_through_states(page_watch: Open) -> None:
@@ -186,15 +167,3 @@ def test_files_of_the_exports_hold_the_numbers_on_the_page(page_watch: Open) -> 
     page.wait_for_selector("text=Copied.")
     assert page.evaluate("navigator.clipboard.readText()").endswith("kv-desk/#block_size=32")
     assert "#block_size=32&amp;embed=1" in page.input_value("#x-embed")
-
-
-def test_a_dropped_trace_adds_its_picture_and_a_wrong_one_says_why(page_watch: Open) -> None:
-    page = live(page_watch(DESK))
-    before = stage(page)
-    page.set_input_files("#file", {"name": "azure.csv", "mimeType": "text/csv", "buffer": AZURE.encode()})
-    page.wait_for_selector("#file-result h2:text('azure.csv')")
-    assert page.locator("#file-result .panel, #file-result .tile").count() > 0
-    page.set_input_files("#file", {"name": "cats.csv", "mimeType": "text/csv", "buffer": b"cat,dog\n1,2\n"})
-    page.wait_for_selector("#status.bad")
-    assert "cats.csv" in page.inner_text("#status")
-    assert page.is_visible("#file-result") and stage(page) == before

@@ -16,7 +16,10 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 DESK = "kv-desk/"
-NO_ED25519 = "if (crypto.subtle) { const real = crypto.subtle.importKey.bind(crypto.subtle); crypto.subtle.importKey = (...a) => a[0] === 'spki' ? Promise.reject(new Error('no')) : real(...a) }"
+NO_ED25519 = """if (crypto.subtle) {
+    const real = crypto.subtle.importKey.bind(crypto.subtle);
+    crypto.subtle.importKey = (...a) => (a[0] === 'spki' ? Promise.reject(new Error('no')) : real(...a));
+}"""
 
 
 def finding(page: Any, name: str, root: str = "#verify") -> tuple[str | None, str]:

@@ -178,14 +178,18 @@ def desk(booted: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def axe() -> Callable[[Any], list[tuple[str, list[str]]]]:
-    """axe(page): what axe finds against WCAG 2.2 A and AA, as (rule, elements). Open shadow roots are looked into."""
+def axe() -> Callable[..., list[tuple[str, list[str]]]]:
+    """axe(page): what axe finds against WCAG 2.2 A and AA, as (rule, elements); axe(page, selector): inside of that.
+
+    Open shadow roots are looked into.
+    """
     source = (ROOT / "site/node_modules/axe-core/axe.min.js").read_text()
 
-    def violations(page: Any) -> list[tuple[str, list[str]]]:
+    def violations(page: Any, inside: str = "html") -> list[tuple[str, list[str]]]:
         page.evaluate(source)
         # preload: axe would write a <style> of its own, which a strict policy refuses and the console reports
-        found = page.evaluate("tags => axe.run({runOnly: tags, preload: false})", RULES)["violations"]
+        run = "([root, tags]) => axe.run(root, {runOnly: tags, preload: false})"
+        found = page.evaluate(run, [inside, RULES])["violations"]
         return [(rule["id"], [node["html"][:120] for node in rule["nodes"]]) for rule in found]
 
     return violations

@@ -167,7 +167,7 @@ def booted(browser: Any, site: str) -> Iterator[Any]:
 def desk(booted: Any) -> Iterator[Any]:
     """The shared page at its opening state; requests and errors are judged as with `page_watch`."""
     booted.set_viewport_size({"width": 1280, "height": 800})
-    for state in ("#block_size=256&pool=32", "#"):
+    for state in ("#block_size=128&pool=77", "#"):
         booted.evaluate("delete document.documentElement.dataset.picture")
         booted.evaluate("state => { location.hash = state; }", state)
         booted.wait_for_selector("html[data-picture]")

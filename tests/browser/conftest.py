@@ -40,6 +40,14 @@ FLAGS = [
 ]
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 PATIENCE = 30
+RESET = """() => {
+  document.querySelector("#file-result").hidden = true;
+  document.documentElement.classList.remove("sheet");
+  for (const open of document.querySelectorAll("dialog[open], details[open]")) open.open = false;
+  document.querySelector("#speed").value = "1";
+  document.activeElement?.blur();
+  scrollTo(0, 0);
+}"""
 os.environ.setdefault("PW_EXPERIMENTAL_SERVICE_WORKER_NETWORK_EVENTS", "1")
 
 
@@ -167,6 +175,8 @@ def booted(browser: Any, site: str) -> Iterator[Any]:
 def desk(booted: Any) -> Iterator[Any]:
     """The shared page at its opening state; requests and errors are judged as with `page_watch`."""
     booted.set_viewport_size({"width": 1280, "height": 800})
+    booted.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    booted.evaluate(RESET)
     for state in ("#block_size=128&pool=77", "#"):
         booted.evaluate("delete document.documentElement.dataset.picture")
         booted.evaluate("state => { location.hash = state; }", state)

@@ -1,59 +1,17 @@
-"""For everybody: axe in both themes and widths, reflow at 320 px, targets of 24 px, keys instead of drags, no shift."""
+"""For everybody: reflow at 320 px, targets of 24 px, keys instead of drags, no shift, themes; axe is in test_axe.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Any]
-AXE = Path(__file__).parents[2] / "site/node_modules/axe-core/axe.min.js"
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 DESK = "kv-desk/"
 LIVE = "html[data-live]"
 WIDTHS = {"desktop": (1280, 800), "phone": (360, 740)}
-
-
-def violations(page: Any) -> list[str]:
-    """What axe finds, as 'rule: element'."""
-    page.evaluate(AXE.read_text())
-    found = page.evaluate("tags => axe.run({runOnly: {type: 'tag', values: tags}})", RULES)
-    return [f"{v['id']}: {node['target']}" for v in found["violations"] for node in v["nodes"]]
-
-
-def scrolled(page: Any) -> None:
-    """Bring every lazy panel to the screen once."""
-    for section in page.locator(".panel").all():
-        section.scroll_into_view_if_needed()
-    page.wait_for_timeout(400)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("path", ["", DESK, "receipts/"])
-def test_axe_finds_nothing(page_watch: Open, path: str, width: str, scheme: str) -> None:
-    page = page_watch(path, viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True)), color_scheme=scheme)
-    if path == DESK:
-        page.wait_for_selector(LIVE, timeout=30_000)
-        scrolled(page)
-    assert violations(page) == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_dialogs_and_comparisons(page_watch: Open, scheme: str) -> None:
-    page = page_watch(DESK + "#compare=1&b.block_size=-1", color_scheme=scheme)
-    page.wait_for_selector(LIVE, timeout=30_000)
-    page.click("[data-side=b]")
-    assert violations(page) == []
-    for button, name in (("[data-dialog=help]", "help"), ("[data-act=export]", "export"), (".receipt", "verify")):
-        page.locator(button).first.click()
-        page.wait_for_selector(f"#{name}[open]")
-        page.wait_for_timeout(500)
-        assert violations(page) == [], name
-        page.keyboard.press("Escape")
 
 
 @pytest.mark.parametrize("path", ["", DESK, "receipts/"])
@@ -64,28 +22,13 @@ def test_pages_reflow_at_320_pixels(page_watch: Open, path: str) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_targets_are_at_least_24_pixels(page_watch: Open, width: str) -> None:
-    page = page_watch(DESK, viewport=dict(zip(("width", "height"), WIDTHS[width], strict=True)))
-    page.wait_for_selector(LIVE, timeout=30_000)
-    small = page.evaluate("""() => [...document.querySelectorAll('button, input, select, summary')]
+def test_targets_are_at_least_24_pixels(desk: Any, width: str) -> None:
+    desk.set_viewport_size(dict(zip(("width", "height"), WIDTHS[width], strict=True)))
+    small = desk.evaluate("""() => [...document.querySelectorAll('button, input, select, summary')]
         .filter((e) => e.checkVisibility() && e.id !== 'file')
         .map((e) => ({ html: e.outerHTML.slice(0, 80), size: e.getBoundingClientRect() }))
         .filter(({ size }) => size.width < 24 || size.height < 24).map(({ html }) => html)""")
     assert small == []
-
-
-def test_a_slider_has_keys_and_a_field(page_watch: Open) -> None:
-    """WCAG 2.5.7: nothing needs a drag."""
-    page = page_watch(DESK)
-    page.wait_for_selector(LIVE, timeout=30_000)
-    slider = page.locator("#r-block_size")
-    slider.focus()
-    page.keyboard.press("ArrowRight")
-    assert page.input_value("#c-block_size") == "32" and slider.get_attribute("aria-valuetext") == "32 tokens"
-    page.keyboard.press("Home")
-    assert page.input_value("#c-block_size") == "1"
-    page.keyboard.press("End")
-    assert page.input_value("#c-block_size") == "256"
 
 
 def test_the_first_tab_skips_to_the_content_and_focus_is_seen(page_watch: Open) -> None:
@@ -124,11 +67,10 @@ def test_the_theme_button_and_the_address_change_the_theme(page_watch: Open) -> 
     assert "theme=light" in page.evaluate("location.hash")
 
 
-def test_the_controls_are_a_sheet_on_a_phone(page_watch: Open) -> None:
-    page = page_watch(DESK, viewport={"width": 360, "height": 740})
-    page.wait_for_selector(LIVE, timeout=30_000)
-    assert not page.is_visible("#controls")
-    page.click(".transport [data-act=sheet]")
-    assert page.is_visible("#c-block_size")
-    page.click("#controls [data-act=sheet]")
-    assert not page.is_visible("#controls")
+def test_the_controls_are_a_sheet_on_a_phone(desk: Any) -> None:
+    desk.set_viewport_size({"width": 360, "height": 740})
+    assert not desk.is_visible("#controls")
+    desk.click(".transport [data-act=sheet]")
+    assert desk.is_visible("#c-block_size")
+    desk.click("#controls [data-act=sheet]")
+    assert not desk.is_visible("#controls")

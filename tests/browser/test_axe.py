@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from studio_page import DESKTOP, PHONE, live, redrawn
+from studio_page import DESKTOP, PHONE, redrawn
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Any]
 Axe = Callable[..., list[tuple[str, list[str]]]]
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
+BOTH = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
+EACH = [("desktop", "light"), ("phone", "dark")]
 BAD = {"name": "w.csv", "mimeType": "text/csv", "buffer": b"cat,dog\n1,2\n"}
 GOOD = b"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46,374,44\n"
 
@@ -32,7 +34,7 @@ def address(page: Any, state: str) -> None:
     page.evaluate("state => { location.hash = state; }", state)
 
 
-def states(page: Any, phone: bool) -> Any:
+def states(page: Any) -> Iterator[tuple[str, str]]:
     """Bring a live studio page into one state after the other; yields each one's name and where it is new."""
     all_panels(page)
     yield "opening", "html"
@@ -40,13 +42,10 @@ def states(page: Any, phone: bool) -> Any:
     yield "compare", "main"
     address(page, "#block_size=-3&pool=banana")
     page.wait_for_selector("#p-pool:not(:empty)", state="attached")
-    yield "errors beside controls", "#controls"
+    for summary in page.locator("summary").all():
+        summary.evaluate("e => { e.parentElement.open = true; }")
+    yield "errors and help beside controls", "#controls"
     redrawn(page, lambda: address(page, "#"))
-    if phone:
-        press(page, ".transport [data-act=sheet]")
-        page.wait_for_selector("#controls", state="visible")
-        yield "sheet", "#controls"
-        press(page, "#controls [data-act=sheet]")
     page.set_input_files("#file", {"name": "a.csv", "mimeType": "text/csv", "buffer": GOOD})
     page.wait_for_selector("#file-result .panel")
     page.set_input_files("#file", BAD)
@@ -60,34 +59,41 @@ def states(page: Any, phone: bool) -> Any:
             page.wait_for_selector("#verify [data-check=again][data-ok=true]", timeout=20_000)
         yield name, f"#{name}"
         page.keyboard.press("Escape")
-    for summary in page.locator("summary").all():
-        summary.evaluate("e => { e.parentElement.open = true; }")
-    yield "help beside controls", "#controls"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
-def test_axe_finds_nothing_in_any_state_of_a_studio(page_watch: Open, axe: Axe, size: str, scheme: str) -> None:
-    page = live(page_watch("kv-desk/#", viewport=SIZES[size], color_scheme=scheme, reduced_motion="reduce"))
+def test_axe_finds_nothing_in_any_state_of_a_studio(desk: Any, axe: Axe) -> None:
+    """The whole page in both themes at both widths; each other state once per theme and once per width."""
+    found, wide = {}, []
+    for name, place in states(desk):
+        for size, scheme in BOTH if name == "opening" else EACH:
+            desk.set_viewport_size(SIZES[size])
+            desk.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            desk.evaluate("phone => document.documentElement.classList.toggle('sheet', phone)", place == "#controls")
+            found[name, size, scheme] = axe(desk, place)
+            if desk.evaluate("document.documentElement.scrollWidth") > SIZES[size]["width"]:
+                wide.append((name, size))
+    assert len(found) == 4 + 7 * 2
+    assert {where: problems for where, problems in found.items() if problems} == {}
+    assert wide == []
+
+
+def test_axe_finds_nothing_on_the_other_pages(page_watch: Open, axe: Axe, site: str) -> None:
+    page = page_watch("")
     found = {}
-    for name, place in states(page, size == "phone"):
-        found[name] = axe(page, place)
-        assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"], name
-    assert len(found) >= 8
-    assert {name: problems for name, problems in found.items() if problems} == {}
 
+    def look(name: str, place: str = "html") -> None:
+        for size, scheme in BOTH:
+            page.set_viewport_size(SIZES[size])
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            found[name, size, scheme] = axe(page, place)
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
-def test_axe_finds_nothing_on_the_other_pages(page_watch: Open, axe: Axe, site: str, size: str, scheme: str) -> None:
-    page = page_watch("", viewport=SIZES[size], color_scheme=scheme)
-    found = {"index": axe(page)}
+    look("index")
     page.goto(f"{site}receipts/")
-    found["receipts"] = axe(page)
+    look("receipts")
     page.locator("button[data-claim]").first.click()
     page.wait_for_selector("#verify [data-check=again]:is([data-ok=true], [data-ok=null])", timeout=30_000)
-    found["receipts, verify"] = axe(page, "#verify")
-    assert {name: problems for name, problems in found.items() if problems} == {}
+    look("receipts, verify", "#verify")
+    assert {where: problems for where, problems in found.items() if problems} == {}
 
 
 def test_axe_finds_nothing_when_python_cannot_start(page_watch: Open, axe: Axe) -> None:

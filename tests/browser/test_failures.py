@@ -1,4 +1,4 @@
-"""When something is refused: a named error, a way out, and the picture stays; offline after one visit."""
+"""When something is refused: a named error, a way out, and the picture stays."""
 
 from __future__ import annotations
 
@@ -51,39 +51,10 @@ def test_a_refused_constructor_is_a_named_error_too(page_watch: Open) -> None:
     picture(page)
 
 
-def test_stop_ends_a_long_call_and_python_comes_back(page_watch: Open) -> None:
-    page = page_watch(DESK)
-    page.wait_for_selector(LIVE, timeout=30_000)
+def test_stop_ends_a_long_call_and_python_comes_back(desk: Any) -> None:
+    page = desk
     page.evaluate("document.querySelector('#stop').hidden = false")
     page.click("#stop")
     page.wait_for_selector("#status:has-text('Live')", timeout=30_000)
     page.click("[data-preset=coarse]")
     page.wait_for_selector("#tiles-a .figure:text-is('32')", timeout=10_000)
-
-
-def test_the_network_may_go_after_the_first_visit(page_watch: Open) -> None:
-    """shinylive#188: offline after first load."""
-    page = page_watch(DESK, allow=("ERR_INTERNET_DISCONNECTED", "Failed to load"))
-    page.wait_for_selector(LIVE, timeout=30_000)
-    page.evaluate("navigator.serviceWorker.ready.then(() => true)")
-    whole = """async () => {
-        for (let i = 0; i < 150; i++) {
-            const urls = [];
-            for (const name of await caches.keys()) {
-                urls.push(...(await (await caches.open(name)).keys()).map((request) => request.url));
-            }
-            const parts = ['snapshot', 'plotly', 'pyodide.asm.wasm', 'receipts/'];
-            if (parts.every((part) => urls.some((url) => url.includes(part)))) return true;
-            await new Promise((done) => setTimeout(done, 200));
-        }
-        return false;
-    }"""
-    assert page.evaluate(whole), "the offline copy is not whole after 30 s"
-    page.context.set_offline(True)
-    for path in (DESK, ""):
-        page.goto(page.url.split("kv-desk")[0] + path)
-    page.goto(page.url + DESK)
-    page.wait_for_selector(LIVE, timeout=30_000)
-    page.fill("#c-block_size", "32")
-    page.press("#c-block_size", "Enter")
-    page.wait_for_selector("#tiles-a .figure:text-is('256')", timeout=10_000)

@@ -175,8 +175,9 @@ def test_dropped_traces_are_replayed_as_cpython_does(desk: Any) -> None:
     assert desk.inner_text("#file-result h2 >> nth=0") == "m.jsonl.gz", "the last good file stays"
 
 
-def test_embed_shows_the_picture_and_its_numbers_only(page_watch: Open) -> None:
-    page = live(page_watch("kv-desk/#block_size=32&embed=1"))
+def test_embed_shows_the_picture_and_its_numbers_only(desk: Any) -> None:
+    page = desk
+    redrawn(page, lambda: page.evaluate("location.hash = '#block_size=32&embed=1'"))
     assert tiles(page) == expected({"block_size": "32"}) and page.is_visible("#stage-a canvas")
     assert not page.is_visible("article.prose") and not page.is_visible("footer")
     assert "embed=1" in address(page)

@@ -58,9 +58,9 @@ def test_without_javascript_the_numbers_and_the_prose_are_there(page_watch: Open
     assert "In the room where eight conversations fitted" in text
 
 
-def test_a_state_with_its_clock_and_b_comes_back_from_its_address(page_watch: Open) -> None:
+def test_a_state_with_its_clock_and_b_comes_back_from_its_address(desk: Any, page_watch: Open) -> None:
     """catapult#3100: a permalink that does not restore the view."""
-    first = live(page_watch(DESK))
+    first = desk
     first.fill("#c-private", "200")
     first.press("#c-private", "Enter")
     first.click("#compare")
@@ -72,7 +72,7 @@ def test_a_state_with_its_clock_and_b_comes_back_from_its_address(page_watch: Op
     settled(first)
     hash_ = first.evaluate("location.hash")
     assert hash_.startswith("#private=200&compare=1&b.block_size=64&b.private=200&t=")
-    again = live(page_watch(DESK + hash_))
+    again = live(page_watch(DESK + hash_, viewport={"width": 1280, "height": 800}))
     settled(again)
     assert again.inner_text("#tick") == first.inner_text("#tick")
     assert stage(again) == stage(first)
@@ -81,15 +81,15 @@ def test_a_state_with_its_clock_and_b_comes_back_from_its_address(page_watch: Op
     assert again.evaluate("location.hash") == hash_
 
 
-def test_defaults_and_unknown_keys_leave_the_address(page_watch: Open) -> None:
-    page = live(page_watch(DESK + "#block_size=16&colour=blue&dtype=fp8"))
-    settled(page)
-    assert page.evaluate("location.hash") == "#dtype=fp8"
+def test_defaults_and_unknown_keys_leave_the_address(desk: Any) -> None:
+    page = desk
+    page.evaluate("location.hash = '#block_size=16&colour=blue&dtype=fp8'")
+    page.wait_for_function("() => location.hash === '#dtype=fp8'")
     assert page.input_value("#c-dtype") == "fp8"
 
 
-def test_back_and_forward_walk_through_states(page_watch: Open) -> None:
-    page = live(page_watch(DESK))
+def test_back_and_forward_walk_through_states(desk: Any) -> None:
+    page = desk
     page.click("[data-preset=coarse]")
     settled(page)
     page.click("[data-preset=prefix]")
@@ -102,8 +102,8 @@ def test_back_and_forward_walk_through_states(page_watch: Open) -> None:
     assert (page.input_value("#c-block_size"), tile(page, "Preallocated")) == ("16", "504")
 
 
-def test_the_clock_obeys_keys_and_ends_where_the_log_ends(page_watch: Open) -> None:
-    page = live(page_watch(DESK))
+def test_the_clock_obeys_keys_and_ends_where_the_log_ends(desk: Any) -> None:
+    page = desk
     page.keyboard.press("Backspace")
     page.wait_for_selector("text=/^0 \\/ /")
     page.keyboard.press(".")
@@ -124,8 +124,9 @@ def test_the_clock_obeys_keys_and_ends_where_the_log_ends(page_watch: Open) -> N
     assert not page.is_visible("#help")
 
 
-def test_reduced_motion_plays_from_event_to_event(page_watch: Open) -> None:
-    page = live(page_watch(DESK, reduced_motion="reduce"))
+def test_reduced_motion_plays_from_event_to_event(desk: Any) -> None:
+    page = desk
+    page.emulate_media(reduced_motion="reduce")
     page.click("[data-do=restart]")
     events = []
     for _ in range(3):
@@ -138,8 +139,8 @@ def test_reduced_motion_plays_from_event_to_event(page_watch: Open) -> None:
     assert page.input_value("#scrub") in events, "one event a second, no sweep"
 
 
-def test_a_block_that_is_pointed_at_is_told_and_shown_elsewhere(page_watch: Open) -> None:
-    page = live(page_watch(DESK))
+def test_a_block_that_is_pointed_at_is_told_and_shown_elsewhere(desk: Any) -> None:
+    page = desk
     page.locator("#below [data-kind=tables]").scroll_into_view_if_needed()
     page.wait_for_selector("#below [data-kind=tables] canvas")
     pool = page.locator("#stage-a .panel").last
@@ -154,8 +155,10 @@ def test_a_block_that_is_pointed_at_is_told_and_shown_elsewhere(page_watch: Open
     assert not page.locator("#below [data-kind=tables] canvas").last.evaluate(marked)
 
 
-def test_files_of_the_exports_hold_the_numbers_on_the_page(page_watch: Open) -> None:
-    page = live(page_watch(DESK + "#block_size=32", permissions=["clipboard-read", "clipboard-write"]))
+def test_files_of_the_exports_hold_the_numbers_on_the_page(desk: Any) -> None:
+    page = desk
+    page.evaluate("location.hash = '#block_size=32'")
+    settled(page)
     page.click("[data-act=export]")
     got = {}
     for what in ("png", "csv", "json", "perfetto"):

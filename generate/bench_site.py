@@ -192,10 +192,12 @@ def lighthouse(url: str, preset: str) -> dict[str, float]:
 
 
 def visits(play: Playwright, url: str, repeats: int) -> dict[str, list[Any]]:
-    """Cold and warm visits and slider moves, one profile per repeat."""
+    """Cold and warm visits and slider moves, one profile per repeat; one visit before that, while files are zipped."""
     out: dict[str, list[Any]] = {"cold": [], "warm": [], "moves": []}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(play, Path(profile)) as context:
+        visit(context, url)
     for i in range(repeats):
-        print(f"\rvisit {i + 1} of {repeats} …", end="", file=sys.stderr, flush=True)
+        print(f"visit {i + 1} of {repeats} …", file=sys.stderr)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
             with chromium(play, Path(profile)) as context:
                 page, seen = visit(context, url)
@@ -205,7 +207,6 @@ def visits(play: Playwright, url: str, repeats: int) -> dict[str, list[Any]]:
                 page, seen = visit(context, url)
                 out["warm"].append(seen)
                 out["moves"].append(moves(page))
-    print("\r", end="", file=sys.stderr)
     return out
 
 

@@ -185,7 +185,7 @@ def lighthouse(url: str, preset: str) -> dict[str, float]:
         binary = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or ""
         env = os.environ | {"CHROME_PATH": binary}
         report = json.loads(subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout)
-    scores = {name: 100 * (report["categories"][name]["score"] or 0) for name in CATEGORIES}
+    scores: dict[str, float] = {name: 100 * (report["categories"][name]["score"] or 0) for name in CATEGORIES}
     for audit in ("total-blocking-time", "largest-contentful-paint"):
         scores[audit] = report["audits"][audit]["numericValue"]
     return scores

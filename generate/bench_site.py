@@ -151,7 +151,8 @@ def visit(context: BrowserContext, url: str) -> tuple[Page, dict[str, Any]]:
     page.wait_for_selector("html[data-live]", timeout=120_000)
     seen: dict[str, Any] = page.evaluate(READ)
     until = page.evaluate("performance.timeOrigin") + seen["live"]
-    seen["bytes"] = sum(at.evaluate(TRANSFERRED, until) for at in (page, *page.workers))
+    places: list[Any] = [page, *page.workers]
+    seen["bytes"] = sum(place.evaluate(TRANSFERRED, until) for place in places)
     return page, seen
 
 

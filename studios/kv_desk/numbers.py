@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from servelab.kv.pages import Comparison
+from servelab.kv.log import Log
 from servelab.kv.sizes import CARDS, MODELS, Fit, conversations_that_fit, kv_bytes, layer_bytes
 from servelab.view import f32, i32
 from servelab.view.memory import Usage
@@ -25,7 +27,7 @@ CLAIMS = {
 TONES = {"preallocated": "wasted", "paged": "decode", "shared": "shared"}
 
 
-def tiles(state: State, work: Comparison, use: Mapping[str, Usage]) -> list[Metric]:
+def tiles(state: State, shared: Log, use: Mapping[str, Usage]) -> list[Metric]:
     """Blocks in use by scheme and what they waste, at the clock's tick; then what fits and what the cache saved."""
     receipt = state == type(state)()
     out = []
@@ -36,7 +38,7 @@ def tiles(state: State, work: Comparison, use: Mapping[str, Usage]) -> list[Metr
             f"{waste[one.peak]:.1f} % of the slots empty", tone=TONES[scheme],
             claim=CLAIMS[scheme] if receipt else "", t=i32(one.t), series=f32(one.allocated),
         ))
-    reused, prompts = prefix_hits(work)
+    reused, prompts = prefix_hits(shared)
     out.append(Metric(
         "reused", "Prompt from cache", "tiles", 100 * reused / prompts, "%", "derived",
         f"{reused:,} of {prompts:,} tokens", 1, "cached",
@@ -49,10 +51,10 @@ def tiles(state: State, work: Comparison, use: Mapping[str, Usage]) -> list[Metr
     return out
 
 
-def prefix_hits(work: Comparison) -> tuple[int, int]:
-    """(prompt tokens found in the cache, prompt tokens asked for) in the shared scheme, re-admissions included."""
-    admitted = [(event.other, event.tokens) for event in work.logs["shared"].events if event.kind == "admit"]
-    return sum(max(hit, 0) for hit, _ in admitted), sum(tokens for _, tokens in admitted)
+def prefix_hits(log: Log) -> tuple[int, int]:
+    """(prompt tokens found in the cache, prompt tokens asked for), re-admissions included."""
+    admitted = [(event.other, event.tokens) for event in log.events if event.kind == "admit"]
+    return sum(hit for hit, _ in admitted), sum(tokens for _, tokens in admitted)
 
 
 def fit_on_card(state: State) -> Fit:
@@ -64,25 +66,27 @@ def fit_on_card(state: State) -> Fit:
     )
 
 
-def schemes(work: Comparison, use: Mapping[str, Usage]) -> Table:
-    """The three runs side by side."""
+def schemes(state: State, logs: Mapping[str, Log], use: Mapping[str, Usage]) -> Table:
+    """The three runs side by side, each at its own peak."""
+    peaks = {scheme: max(one.allocated) for scheme, one in use.items()}
+    reserved, common = peaks["preallocated"], state.prefix // state.block_size if state.conversations > 1 else 0
     rows = []
-    for scheme, row in work.rows.items():
-        one = use[scheme]
-        rows.append((
-            scheme, max(one.allocated), row.blocks, 100 * row.saved, 100 * row.waste, row.preemptions, row.evictions,
-            work.logs[scheme].end,
-        ))
+    for scheme, one in use.items():
+        kinds = Counter(map(itemgetter(1), logs[scheme].events))
+        saved = 100 * (1 - peaks[scheme] / reserved)
+        waste = 100 * one.waste(one.peak)
+        rows.append((scheme, peaks[scheme], saved, waste, kinds["preempt"], kinds["evict"], logs[scheme].end))
     columns = (
-        ("Scheme", ""), ("Peak", "blocks"), ("Complete", "blocks"), ("Saved", "%"), ("Empty", "%"), ("Preempted", ""),
-        ("Evicted", ""), ("End", "step"),
+        ("Scheme", ""), ("Peak", "blocks"), ("Saved", "%"), ("Empty", "%"), ("Preempted", ""), ("Evicted", ""),
+        ("End", "step"),
     )
+    room = max(reserved - common, 0) * state.conversations // max(peaks["shared"] - common, 1)
     caption = (
-        "Complete: each conversation's blocks when it ends, a shared block once; empty: their unused slots. "
-        f"Where {work.conversations} fit preallocated, {work.fits} of their mean size fit when shared: "
-        f"{work.ratio:.1f} times as many."
+        f"Empty: the unused slots at the peak. In the {reserved:,} blocks that {state.conversations} preallocated "
+        f"conversations take, {room:,} of their mean size fit when the prefix is shared: "
+        f"{room / state.conversations:.1f} times as many."
     )
-    digits = (0, 0, 0, 1, 1, 0, 0, 0)
+    digits = (0, 0, 1, 1, 0, 0, 0)
     return Table("schemes", "Three schemes", "below", columns, digits, tuple(rows), "derived", caption, 2)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from servelab.kv.pages import Comparison, compare, conversations
+from servelab.kv.pages import conversations
 from servelab.kv.request import Request
-from servelab.kv.simulate import SCHEMES
+from servelab.kv.simulate import SCHEMES, simulate
 from servelab.kv.sizes import CARDS, DTYPES, MODELS
 from servelab.receipt.schema import Receipt
 from servelab.view import Clock, Control, Frame, i32
@@ -102,23 +102,25 @@ def view(state: State, receipts: Mapping[str, Receipt]) -> Frame:
     """The Frame of a state. ValueError when a conversation alone is larger than the pool."""
     requests = workload(state)
     _check_size(requests, state.block_size)
-    work = compare(requests, block_size=state.block_size, blocks=state.pool)
-    folds = {scheme: Fold(log) for scheme, log in work.logs.items()}
+    logs = {
+        scheme: simulate(requests, blocks=state.pool, block_size=state.block_size, scheme=scheme) for scheme in SCHEMES
+    }
+    folds = {scheme: Fold(log) for scheme, log in logs.items()}
     use = {scheme: fold.usage() for scheme, fold in folds.items()}
-    log = work.logs[state.focus]
-    marks = sorted({event.t for event in log.events} | {use[state.focus].t[use[state.focus].peak]})
-    end = max(one.end for one in work.logs.values())
-    clock = Clock(end, "decode steps", i32(marks), start=use[state.focus].t[use[state.focus].peak])
+    log = logs[state.focus]
+    start = use[state.focus].t[use[state.focus].peak]
+    marks = sorted({event.t for event in log.events} | {start})
+    clock = Clock(max(one.end for one in logs.values()), "decode steps", i32(marks), start)
     return Frame(
-        headline(work, use),
+        headline(state, use),
         clock,
         (
-            *numbers.tiles(state, work, use),
+            *numbers.tiles(state, logs["shared"], use),
             *(pool_panel(fold, scheme, scheme.capitalize(), CAPTIONS[scheme]) for scheme, fold in folds.items()),
             story_panel(log, f"What happens ({state.focus})", "side"),
             tables_panel(log, f"Block tables ({state.focus})", "below"),
             tree_panel(folds[state.focus], f"Prefix tree ({state.focus})", "below"),
-            numbers.schemes(work, use),
+            numbers.schemes(state, logs, use),
             numbers.fits(state),
             numbers.over_time(use),
             *evidence.plots(state, receipts),
@@ -142,10 +144,10 @@ def _check_size(requests: Sequence[Request], block_size: int) -> None:
         )
 
 
-def headline(work: Comparison, use: Mapping[str, Usage]) -> str:
+def headline(state: State, use: Mapping[str, Usage]) -> str:
     """One sentence with the three peaks."""
     held = {scheme: max(one.allocated) for scheme, one in use.items()}
     return (
         f"At most {held['preallocated']:,} blocks in use when preallocated, {held['paged']:,} when paged, "
-        f"{held['shared']:,} when the prefix is shared, of a pool of {work.blocks:,}."
+        f"{held['shared']:,} when the prefix is shared, of a pool of {state.pool:,}."
     )

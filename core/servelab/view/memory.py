@@ -1,16 +1,18 @@
 """A memory log as panels: one fold of its events gives the pool's cells, the prefix tree's nodes and the usage curve.
 
-Within a tick only the last state of a cell is kept. The tokens in use are a sum of ramps (a block that decodes gains
+The tokens in use are a sum of ramps (a block that decodes gains
 one token per tick until it is full, shared, released or preempted), so the curve is stored at its bends and is exact.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
-from servelab.kv.log import Event, Log
+from servelab.kv.log import Log
 from servelab.view.blocks import CACHED, FREE, PRIVATE, RESERVED, SHARED, STATE_NAMES, Blocks, BlockTables, PrefixTree
 from servelab.view.frame import Area, Column, i32
 from servelab.view.words import Text
@@ -40,88 +42,90 @@ class Usage:
 
 
 @dataclass(slots=True)
-class Cell:
-    """One block: its fill at tick c ≥ since is fill + min(grow, c − since); `counted` is what the curve holds of it."""
-
-    state: int = FREE
-    owner: int = -1
-    refs: int = 0
-    fill: int = 0
-    grow: int = 0
-    since: int = 0
-    counted: tuple[int, int, int] | None = None
-
-    def rest(self, t: int) -> None:
-        """Stop the ramp: what is written by tick t stays."""
-        if self.grow:
-            self.fill += min(self.grow, t - self.since)
-            self.grow = 0
-
-
-@dataclass(slots=True)
 class Fold:
-    """A log, read once: `cells` and `nodes` are rows for the panels, `usage` the curve."""
+    """A log, read once: `cells` and `nodes` are the panels' rows of 7, one after the other; `usage` is the curve.
+
+    An alloc or a copy gets no row of its own: the write that follows at the same tick has it. Neither has a release
+    that leaves no owner: a park or a free follows.
+    """
 
     log: Log
-    cells: list[tuple[int, ...]] = field(default_factory=list)
-    nodes: list[tuple[int, ...]] = field(default_factory=list)
+    cells: array[int] = field(default_factory=lambda: array("i"))
+    nodes: array[int] = field(default_factory=lambda: array("i"))
     _level: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     _slope: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     _held: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def __post_init__(self) -> None:
-        pool = [Cell() for _ in range(self.log.blocks)]
-        chat = {info.seq: info.chat for info in self.log.seqs} | {-1: -1}
-        empty = RESERVED if self.log.scheme == "preallocated" else PRIVATE
-        nodes: dict[int, tuple[int, int, int]] = {}  # block → (node, parent, hue)
-        dirty: dict[int, None] = {}
-        now = 0
-        for e in self.log.events:
-            if e.t != now:
-                self._flush(now, dirty, pool, nodes)
-                dirty, now = {}, e.t
-            block = e.block
+        log, put, note, ramp = self.log, self.cells.extend, self.nodes.extend, self._ramp
+        slots, held = log.scheme == "preallocated", self._held
+        chat = [info.chat for info in log.seqs]
+        refs, owner = [0] * log.blocks, [-1] * log.blocks
+        writes: list[tuple[int, int, int]] = [(0, 0, 0)] * log.blocks  # fill, grow, since
+        nodes: dict[int, tuple[int, int, int, int]] = {}  # block → (node, parent, block, hue)
+        for t, kind, seq, block, _, tokens, left, other in log.events:
             if block < 0:
                 continue
-            dirty[block] = None
-            if e.kind == "hash":
-                nodes[block] = (e.other, e.tokens, chat[e.seq])
-                continue
-            if e.kind == "copy":
-                pool[e.other].rest(now)
-                pool[e.other].refs = e.refs
-                pool[e.other].state = SHARED if e.refs > 1 else PRIVATE
-                dirty[e.other] = None
-            _change(pool[block], e, chat[e.seq], empty)
-            if e.kind in ("evict", "free") and block in nodes:
-                node, parent, hue = nodes.pop(block)
-                self.nodes.append((now, node, parent, block, FREE, hue, 0))
-        self._flush(now, dirty, pool, nodes)
-
-    def _flush(self, t: int, dirty: dict[int, None], pool: list[Cell], nodes: dict[int, tuple[int, int, int]]) -> None:
-        """Write down what tick t changed."""
-        level, slope = self._level, self._slope
-        for block in dirty:
-            c = pool[block]
-            done = min(c.grow, t - c.since)
-            self.cells.append((t, block, c.state, c.owner, c.refs, c.fill + done, c.grow - done))
+            if kind == "decode" or kind == "prefill":
+                last = writes[block]
+                write = (other + 1, tokens - 1, t) if kind == "decode" else (other + tokens, 0, t)
+                writes[block] = write
+                ramp(t, last, write)
+                put((t, block, SHARED if refs[block] > 1 else PRIVATE, owner[block], refs[block], write[0], write[1]))
+            elif kind == "alloc" or kind == "copy":
+                refs[block], owner[block], writes[block] = 1, chat[seq], (tokens, 0, t)
+                held[t] += 1
+                if tokens:
+                    self._level[t] += tokens
+                if slots:
+                    put((t, block, RESERVED, chat[seq], 1, 0, 0))
+                if kind == "copy":
+                    self._drop(t, other, refs, writes, left)
+                    if left:
+                        put((t, other, SHARED if left > 1 else PRIVATE, owner[other], left, *_rest(writes[other], t)))
+            elif kind == "hash":
+                nodes[block] = (other, tokens, block, chat[seq])
+            elif kind == "share" or kind == "release":
+                if left > refs[block] == 0:
+                    held[t] += 1
+                    ramp(t, (0, 0, t), writes[block])
+                self._drop(t, block, refs, writes, left)
+                if not left:
+                    continue
+                put((t, block, SHARED if left > 1 else PRIVATE, owner[block], left, *_rest(writes[block], t)))
+            elif kind == "park":
+                put((t, block, CACHED, owner[block], 0, writes[block][0], 0))
+            elif kind == "free" or not refs[block]:  # evict: a block still in use only loses its node
+                writes[block] = (0, 0, t)
+                put((t, block, FREE, -1, 0, 0, 0))
             if block in nodes:
-                node, parent, hue = nodes[block]
-                self.nodes.append((t, node, parent, block, c.state, hue, c.refs))
-            if c.counted:
-                fill, grow, since = c.counted
-                self._held[t] -= 1
-                level[t] -= fill + min(grow, t - since)
-                if t < since + grow:
-                    slope[t] -= 1
-                    slope[since + grow] += 1
-            c.counted = (c.fill, c.grow, c.since) if c.refs else None
-            if c.counted:
-                self._held[t] += 1
-                level[t] += c.fill + min(c.grow, t - c.since)
-                if t < c.since + c.grow:
-                    slope[t] += 1
-                    slope[c.since + c.grow] -= 1
+                node, parent, _, hue = nodes[block]
+                if kind == "evict" or kind == "free":
+                    del nodes[block]
+                    note((t, node, parent, block, FREE, hue, 0))
+                else:
+                    state = CACHED if kind == "park" else SHARED if refs[block] > 1 else PRIVATE
+                    note((t, node, parent, block, state, hue, refs[block]))
+
+    def _drop(self, t: int, block: int, refs: list[int], writes: list[tuple[int, int, int]], left: int) -> None:
+        """`left` owners remain; without any, what is written by tick t stays and counts no more."""
+        refs[block] = left
+        if not left:
+            last = writes[block]
+            writes[block] = (last[0] + min(last[1], t - last[2]), 0, t)
+            self._held[t] -= 1
+            self._ramp(t, last, (0, 0, t))
+
+    def _ramp(self, t: int, last: tuple[int, int, int], write: tuple[int, int, int]) -> None:
+        """From tick t the curve holds `write` in place of `last`, both (fill, grow, since)."""
+        fill, grow, since = last
+        self._level[t] += write[0] - fill - min(grow, t - since)
+        if t < since + grow:
+            self._slope[t] -= 1
+            self._slope[since + grow] += 1
+        if write[1]:
+            self._slope[t] += 1
+            self._slope[t + write[1]] -= 1
 
     def usage(self) -> Usage:
         """The curve: sampled at every bend, and at the tick before it so that jumps stay jumps."""
@@ -140,30 +144,19 @@ class Fold:
         return Usage(self.log.block_size, ticks_seen, allocated, tokens)
 
 
-def _change(cell: Cell, e: Event, hue: int, empty: int) -> None:
-    """Apply one event to its block."""
-    kind = e.kind
-    if kind in ("prefill", "decode"):
-        decode = kind == "decode"
-        cell.fill, cell.since = e.other + (1 if decode else e.tokens), e.t
-        cell.grow = e.tokens - 1 if decode else 0
-        cell.state = SHARED if cell.refs > 1 else PRIVATE
-    elif kind in ("alloc", "copy"):
-        cell.state, cell.owner, cell.refs = (empty if kind == "alloc" else PRIVATE), hue, 1
-        cell.fill, cell.grow, cell.since = (e.tokens if kind == "copy" else 0), 0, e.t
-    elif kind in ("share", "release"):
-        cell.rest(e.t)
-        cell.refs = e.refs
-        cell.state = SHARED if e.refs > 1 else PRIVATE if e.refs else cell.state
-    elif kind == "park":
-        cell.rest(e.t)
-        cell.state, cell.refs = CACHED, 0
-    elif kind == "free" or not cell.refs:  # evict: a block still in use only loses its node
-        cell.state, cell.owner, cell.refs, cell.fill, cell.grow = FREE, -1, 0, 0, 0
+def _rest(write: tuple[int, int, int], t: int) -> tuple[int, int]:
+    """(tokens written by tick t, tokens still to come)."""
+    fill, grow, since = write
+    done = min(grow, t - since)
+    return fill + done, grow - done
 
 
-def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Column]:
-    return [i32(column) for column in zip(*rows, strict=True)] if rows else [i32(()) for _ in range(width)]
+def _columns(rows: array[int], width: int) -> list[Column]:
+    return [Column("i32", rows[i::width]) for i in range(width)]
+
+
+def _flat(rows: Iterable[tuple[int, ...]]) -> array[int]:
+    return array("i", chain.from_iterable(rows))
 
 
 def pool_panel(fold: Fold, panel: str, title: str, caption: str, area: Area = "stage") -> Blocks:
@@ -189,7 +182,7 @@ def tables_panel(log: Log, title: str, area: Area) -> BlockTables:
     ]
     labels = tuple(info.label for info in log.seqs)
     owners = i32(info.chat for info in log.seqs)
-    return BlockTables("tables", title, area, log.scheme, labels, owners, *_columns(rows, 4))
+    return BlockTables("tables", title, area, log.scheme, labels, owners, *_columns(_flat(rows), 4))
 
 
 STORY = {
@@ -211,4 +204,6 @@ def story_panel(log: Log, title: str, area: Area) -> Text:
     numbers = {kind: i for i, kind in enumerate(STORY)}
     rows = [(e.t, numbers[e.kind], e.seq, e.block, e.tokens, e.other) for e in log.events if e.kind in numbers]
     names = tuple(info.label[:1].upper() + info.label[1:] for info in log.seqs)
-    return Text("story", title, area, (), tuple(STORY.values()), *_columns(rows, 6), names=names)
+    t, template, *arguments = _columns(_flat(rows), 6)
+    a0, a1, a2, a3 = arguments
+    return Text("story", title, area, (), tuple(STORY.values()), t, template, a0, a1, a2, a3, names)

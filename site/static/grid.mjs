@@ -76,12 +76,13 @@ export class Cells {
     const g = this.base.getContext("2d");
     if (whole) g.clearRect(0, 0, this.base.width, this.base.height);
     this.before?.(g);
-    for (const at of whole ? Array(this.count).keys() : changed) this.paint(g, at);
+    if (whole) for (let at = 0; at < this.count; at++) this.paint(g, at);
+    else for (const at of changed) this.paint(g, at);
     this.tell();
   }
 
   paint(g, at) {
-    const [x, y, w, height] = [this.x, this.y, this.w, this.h].map((list) => list[at]);
+    const x = this.x[at], y = this.y[at], w = this.w[at], height = this.h[at];
     const state = this.state(at);
     if (state >= 0) cell(g, x, y, w, height, state, this.owner(at), this.level?.(at));
     this.label?.(g, at, state, x + w / 2, y + height / 2 + this.px);

@@ -58,14 +58,14 @@ const INK = { free: "soft", shared: "shared", cached: "cached" };
 
 /** The picture of a state, `w` × `h` device pixels. */
 export function sprite(name, owner, w, h) {
-  const key = [name, INK[name] ?? owner & 31, w, h].join();
+  const key = ((STATES.indexOf(name) * 32 + (INK[name] ? 0 : owner & 31)) * 999 + w) * 999 + h;
   if (made.size > 3000) made = new Map();
   if (!made.has(key)) {
-    const image = Object.assign(document.createElement("canvas"), { width: w, height: h });
+    const image = new OffscreenCanvas(w, h);
     const g = image.getContext("2d");
     g.fillStyle = g.strokeStyle = INK[name] ? colour(INK[name]) : hue(owner);
     DRAW[name](g, w, h, owner);
-    made.set(key, image);
+    made.set(key, image.transferToImageBitmap());
   }
   return made.get(key);
 }

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from servelab.kv.log import Log
 from servelab.kv.sizes import CARDS, MODELS, Fit, conversations_that_fit, kv_bytes, layer_bytes
 from servelab.view import f32, i32
-from servelab.view.memory import Usage
+from servelab.view.memory import Fold, Usage
 from servelab.view.metric import Metric
 from servelab.view.plot import Plot
 from servelab.view.words import Cell, Table
@@ -66,16 +64,16 @@ def fit_on_card(state: State) -> Fit:
     )
 
 
-def schemes(state: State, logs: Mapping[str, Log], use: Mapping[str, Usage]) -> Table:
+def schemes(state: State, folds: Mapping[str, Fold], use: Mapping[str, Usage]) -> Table:
     """The three runs side by side, each at its own peak."""
     peaks = {scheme: max(one.allocated) for scheme, one in use.items()}
     reserved, common = peaks["preallocated"], state.prefix // state.block_size if state.conversations > 1 else 0
     rows = []
     for scheme, one in use.items():
-        kinds = Counter(map(itemgetter(1), logs[scheme].events))
+        fold = folds[scheme]
         saved = 100 * (1 - peaks[scheme] / reserved)
         waste = 100 * one.waste(one.peak)
-        rows.append((scheme, peaks[scheme], saved, waste, kinds["preempt"], kinds["evict"], logs[scheme].end))
+        rows.append((scheme, peaks[scheme], saved, waste, fold.preemptions, fold.evictions, fold.log.end))
     columns = (
         ("Scheme", ""), ("Peak", "blocks"), ("Saved", "%"), ("Empty", "%"), ("Preempted", ""), ("Evicted", ""),
         ("End", "step"),

@@ -120,7 +120,7 @@ def view(state: State, receipts: Mapping[str, Receipt]) -> Frame:
             story_panel(log, f"What happens ({state.focus})", "side"),
             tables_panel(log, f"Block tables ({state.focus})", "below"),
             tree_panel(folds[state.focus], f"Prefix tree ({state.focus})", "below"),
-            numbers.schemes(state, logs, use),
+            numbers.schemes(state, folds, use),
             numbers.fits(state),
             numbers.over_time(use),
             *evidence.plots(state, receipts),

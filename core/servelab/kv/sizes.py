@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from servelab.kv.limits import MAX_BLOCK, MAX_TOKENS, entry, within
 from servelab.kv.models import CARDS as CARDS
@@ -98,6 +99,7 @@ def paged_bytes(model: Model, dtype: str, tokens: int, block_size: int) -> int:
     return _bytes(model, dtype, block_size, full, window)
 
 
+@lru_cache(maxsize=64)
 def weight_bytes(model: Model, dtype: str | None = None) -> int:
     """Bytes of the weights as published, or with every parameter stored as `dtype`."""
     parts: Iterable[tuple[str, int]] = model.weights if dtype is None else [(dtype, model.params)]
@@ -151,10 +153,22 @@ def conversations_that_fit(
     longest = within("max_len", model.context if max_len is None else max_len, n, MAX_TOKENS, "reserve n or more")
     if not 0 < utilisation <= 1:
         raise ValueError(f"utilisation={utilisation!r} is outside 0 to 1 (0 excluded); 0.9 is a common choice")
+    size = _footprints(model, dtype, n, shared_prefix, block_size, longest)
+    budget, weights = math.floor(card.mib * 2**20 * utilisation), weight_bytes(model, weights_dtype)
+    room = budget - weights
+    schemes = {name: Scheme(each, once, max(0, room - once) // each) for name, (each, once) in size.items()}
+    return Fit(budget, weights, schemes)
+
+
+@lru_cache(maxsize=64)
+def _footprints(
+    model: Model, dtype: str, n: int, shared_prefix: int, block_size: int, longest: int
+) -> dict[str, tuple[int, int]]:
+    """Scheme → (bytes of each conversation, bytes once for all): the same on every card."""
     full, window = blocks(model, n, block_size)
     common = shared_prefix // block_size
     common_window = max(0, common - _first_block(model, n, block_size)) if model.window_layers else 0
-    size = {
+    return {
         "preallocated": (paged_bytes(model, dtype, longest, block_size), 0),
         "paged": (_bytes(model, dtype, block_size, full, window), 0),
         "shared": (
@@ -162,10 +176,6 @@ def conversations_that_fit(
             _bytes(model, dtype, block_size, common, common_window),
         ),
     }
-    budget, weights = math.floor(card.mib * 2**20 * utilisation), weight_bytes(model, weights_dtype)
-    room = budget - weights
-    schemes = {name: Scheme(each, once, max(0, room - once) // each) for name, (each, once) in size.items()}
-    return Fit(budget, weights, schemes)
 
 
 def _first_block(model: Model, tokens: int, block_size: int) -> int:

@@ -27,10 +27,10 @@ _receipts: dict[str, Receipt] = {}
 def load(bundle: str) -> int:
     """Take the page's receipts, `{kind: receipt}` as JSON; returns how many there are.
 
-    A view allocates thousands of tuples and no cycles: collecting after every 700 of them would double its time.
+    A view allocates thousands of tuples and no cycles: looking for cycles every few hundred would double its time.
     """
     gc.freeze()
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(2_000_000)
     _receipts.clear()
     _receipts.update({kind: read(value) for kind, value in json.loads(bundle).items()})
     return len(_receipts)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from typing import Any, Literal, Protocol, TypeVar, get_args, get_type_hints
 
 
@@ -91,6 +92,7 @@ def to_query(state: State) -> dict[str, str]:
     return out
 
 
+@cache
 def _annotated(state: type[Any]) -> list[tuple[Any, type, Control]]:
     hints = get_type_hints(state, include_extras=True)
     return [(f, *get_args(hints[f.name])[:2]) for f in fields(state)]

@@ -52,31 +52,37 @@ class Fold:
     log: Log
     cells: array[int] = field(default_factory=lambda: array("i"))
     nodes: array[int] = field(default_factory=lambda: array("i"))
+    evictions: int = 0
+    preemptions: int = 0
     _level: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     _slope: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
     _held: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def __post_init__(self) -> None:
         log, put, note, ramp = self.log, self.cells.extend, self.nodes.extend, self._ramp
-        slots, held = log.scheme == "preallocated", self._held
+        slots, held, level = log.scheme == "preallocated", self._held, self._level
         chat = [info.chat for info in log.seqs]
         refs, owner = [0] * log.blocks, [-1] * log.blocks
         writes: list[tuple[int, int, int]] = [(0, 0, 0)] * log.blocks  # fill, grow, since
         nodes: dict[int, tuple[int, int, int, int]] = {}  # block → (node, parent, block, hue)
         for t, kind, seq, block, _, tokens, left, other in log.events:
             if block < 0:
+                self.preemptions += kind == "preempt"
                 continue
             if kind == "decode" or kind == "prefill":
                 last = writes[block]
-                write = (other + 1, tokens - 1, t) if kind == "decode" else (other + tokens, 0, t)
-                writes[block] = write
-                ramp(t, last, write)
-                put((t, block, SHARED if refs[block] > 1 else PRIVATE, owner[block], refs[block], write[0], write[1]))
+                if kind == "decode":
+                    write = writes[block] = (other + 1, tokens - 1, t)
+                    ramp(t, last, write)
+                else:
+                    write = writes[block] = (other + tokens, 0, t)
+                    level[t] += write[0] - last[0]
+                owners = refs[block]
+                put((t, block, SHARED if owners > 1 else PRIVATE, owner[block], owners, write[0], write[1]))
             elif kind == "alloc" or kind == "copy":
                 refs[block], owner[block], writes[block] = 1, chat[seq], (tokens, 0, t)
                 held[t] += 1
-                if tokens:
-                    self._level[t] += tokens
+                level[t] += tokens
                 if slots:
                     put((t, block, RESERVED, chat[seq], 1, 0, 0))
                 if kind == "copy":
@@ -101,6 +107,7 @@ class Fold:
             if block in nodes:
                 node, parent, _, hue = nodes[block]
                 if kind == "evict" or kind == "free":
+                    self.evictions += kind == "evict"
                     del nodes[block]
                     note((t, node, parent, block, FREE, hue, 0))
                 else:
@@ -119,10 +126,12 @@ class Fold:
     def _ramp(self, t: int, last: tuple[int, int, int], write: tuple[int, int, int]) -> None:
         """From tick t the curve holds `write` in place of `last`, both (fill, grow, since)."""
         fill, grow, since = last
-        self._level[t] += write[0] - fill - min(grow, t - since)
-        if t < since + grow:
+        full = since + grow
+        if t < full:  # cut short
+            fill += t - full
             self._slope[t] -= 1
-            self._slope[since + grow] += 1
+            self._slope[full] += 1
+        self._level[t] += write[0] - fill - grow
         if write[1]:
             self._slope[t] += 1
             self._slope[t + write[1]] -= 1
@@ -175,10 +184,11 @@ def tree_panel(fold: Fold, title: str, area: Area) -> PrefixTree:
 
 def tables_panel(log: Log, title: str, area: Area) -> BlockTables:
     """One row of block numbers per sequence."""
+    kinds = ("alloc", "share", "copy", "release")
     rows = [
-        (e.t, e.seq, e.slot, -1 if e.kind == "release" else e.block)
-        for e in log.events
-        if e.kind in ("alloc", "share", "copy", "release")
+        (t, seq, slot, -1 if kind == "release" else block)
+        for t, kind, seq, block, slot, _, _, _ in log.events
+        if kind in kinds
     ]
     labels = tuple(info.label for info in log.seqs)
     owners = i32(info.chat for info in log.seqs)
@@ -202,7 +212,11 @@ STORY = {
 def story_panel(log: Log, title: str, area: Area) -> Text:
     """What happens, in words: one sentence per event a reader would want, told along the clock."""
     numbers = {kind: i for i, kind in enumerate(STORY)}
-    rows = [(e.t, numbers[e.kind], e.seq, e.block, e.tokens, e.other) for e in log.events if e.kind in numbers]
+    rows = [
+        (t, numbers[kind], seq, block, tokens, other)
+        for t, kind, seq, block, _, tokens, _, other in log.events
+        if kind in numbers
+    ]
     names = tuple(info.label[:1].upper() + info.label[1:] for info in log.seqs)
     t, template, *arguments = _columns(_flat(rows), 6)
     a0, a1, a2, a3 = arguments

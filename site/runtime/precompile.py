@@ -1,7 +1,7 @@
 """Turns zips of sources into zips of byte code, with the interpreter that will load them.
 
-Runs inside Pyodide, because a .pyc fits one CPython minor version only. Byte code is unchecked-hash (no source is shipped, no
-time is stored); entries are sorted and dated 1980, so the same sources give the same bytes.
+Runs inside Pyodide, because a .pyc fits one CPython minor version only. Byte code is unchecked-hash (no source is
+shipped, no time is stored); entries are sorted and dated 1980, so the same sources give the same bytes.
 """
 
 import base64
@@ -13,7 +13,7 @@ import zipfile
 
 
 def precompile(job: dict) -> dict:
-    """One zip: {in, out, prefix, optimize, names}; `names` lists the entries to keep, `prefix` is where they will be found."""
+    """One zip: {in, out, prefix, optimize, names}; `names`: the entries to keep, `prefix`: where they will be found."""
     source = zipfile.ZipFile(job["in"])
     rows, record = [], None
     with zipfile.ZipFile(job["out"], "w") as target:

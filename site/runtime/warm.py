@@ -7,7 +7,7 @@ import sys
 
 
 def warm(site: str, packages: str) -> str:
-    """Import all modules of `packages` (comma-separated) under `site`, and the standard modules that they import lazily.
+    """Import all modules of `packages` (comma-separated) under `site`, and the standard ones that they import late.
 
     Returns the names of the modules that are then loaded, one a line, sorted.
     """

@@ -29,7 +29,9 @@ const player = new Player($("#transport"), (tick) => {
   remember();
 });
 const form = controls($("#controls"), (key, text, done) => {
-  states[side] = trim({ ...states[side], [key]: text });
+  const state = trim({ ...states[side], [key]: text });
+  if (done && same(state, states[side])) return remember(true);
+  states[side] = state;
   refresh(side, done);
 });
 
@@ -44,6 +46,8 @@ const link = new Link(config, {
     await Promise.all([refresh("a"), states.b && refresh("b")]);
     html.dataset.live = Math.round(performance.now());
     performance.mark("live");
+    // Warm up: the engine compiles what runs often.
+    for (let i = 0; i < 12 && link.live; i++) await link.latest(0, "view", { studio: studio.name, state: {} });
   },
   failed: ({ stage, name, message, fix }) => say(`${name} (${stage}): ${message}. ${fix} The picture stays.`, true),
   slow: (on) => ($("#stop").hidden = !on),

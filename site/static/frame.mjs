@@ -54,6 +54,7 @@ export class View {
   show(frame) {
     if (!this.panels.size) for (const el of Object.values(this.areas)) el.replaceChildren();
     const places = new Map();
+    const later = []; // words and tables follow the picture when a drag rests
     const old = this.panels;
     this.panels = new Map();
     this.ctx.cells = Math.max(...frame.panels.map((p) => (p.kind === "blocks" ? p.count : 1)));
@@ -68,8 +69,14 @@ export class View {
       places.set(area, place + 1);
       if (area.children[place] !== panel.el) area.insertBefore(panel.el, area.children[place] ?? null);
       if (data.kind !== "metric") tell(panel.el.firstChild, data.title);
-      panel.update(data);
+      if (!this.frame || ["tiles", "stage"].includes(data.area)) panel.update(data);
+      else later.push(() => panel.update(data));
     }
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      for (const update of later) update();
+      this.draw(this.tick);
+    }, 120);
     old.forEach((panel) => {
       panel.el.remove();
       panel.close?.();
@@ -84,6 +91,7 @@ export class View {
   }
 
   draw(tick) {
+    this.tick = tick;
     if (this.frame) this.panels.forEach((panel) => panel.draw?.(Math.min(tick, this.frame.clock?.end ?? 0)));
   }
 }

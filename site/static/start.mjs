@@ -1,7 +1,6 @@
-/* The one place that hands Pyodide its parts; the build's Node tools use it too, so that a snapshot is made and restored by
- * the same code. Three things differ from a plain loadPyodide: the wasm is compiled by the caller (Pyodide's own download
- * never settles when the file is bad), the standard library comes as bytes, and a snapshot is stored as the difference from
- * the memory that the wasm module itself brings (its constant tables need not travel twice).
+/* Hands Pyodide its parts, here and in the build's Node tools. Unlike in a plain loadPyodide, the wasm is compiled by the
+ * caller (Pyodide's own download never settles when the file is bad), the library comes as bytes, and a snapshot is stored
+ * as the difference from the constant tables that the wasm module brings.
  */
 
 export const STDLIB = "/lib/python314.zip";

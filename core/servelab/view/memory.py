@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import chain
 
 from servelab.kv.log import Log
 from servelab.view.blocks import CACHED, FREE, PRIVATE, RESERVED, SHARED, STATE_NAMES, Blocks, BlockTables, PrefixTree
@@ -50,8 +48,8 @@ class Fold:
     """
 
     log: Log
-    cells: array[int] = field(default_factory=lambda: array("i"))
-    nodes: array[int] = field(default_factory=lambda: array("i"))
+    cells: list[int] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
     evictions: int = 0
     preemptions: int = 0
     _level: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
@@ -59,7 +57,7 @@ class Fold:
     _held: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def __post_init__(self) -> None:
-        log, put, note, ramp = self.log, self.cells.extend, self.nodes.extend, self._ramp
+        log, cells, rows, ramp = self.log, self.cells, self.nodes, self._ramp
         slots, held, level = log.scheme == "preallocated", self._held, self._level
         chat = [info.chat for info in log.seqs]
         refs, owner = [0] * log.blocks, [-1] * log.blocks
@@ -78,17 +76,18 @@ class Fold:
                     write = writes[block] = (other + tokens, 0, t)
                     level[t] += write[0] - last[0]
                 owners = refs[block]
-                put((t, block, SHARED if owners > 1 else PRIVATE, owner[block], owners, write[0], write[1]))
+                cells += (t, block, SHARED if owners > 1 else PRIVATE, owner[block], owners, write[0], write[1])
             elif kind == "alloc" or kind == "copy":
                 refs[block], owner[block], writes[block] = 1, chat[seq], (tokens, 0, t)
                 held[t] += 1
                 level[t] += tokens
                 if slots:
-                    put((t, block, RESERVED, chat[seq], 1, 0, 0))
+                    cells += (t, block, RESERVED, chat[seq], 1, 0, 0)
                 if kind == "copy":
                     self._drop(t, other, refs, writes, left)
                     if left:
-                        put((t, other, SHARED if left > 1 else PRIVATE, owner[other], left, *_rest(writes[other], t)))
+                        state = SHARED if left > 1 else PRIVATE
+                        cells += (t, other, state, owner[other], left, *_rest(writes[other], t))
             elif kind == "hash":
                 nodes[block] = (other, tokens, block, chat[seq])
             elif kind == "share" or kind == "release":
@@ -98,21 +97,21 @@ class Fold:
                 self._drop(t, block, refs, writes, left)
                 if not left:
                     continue
-                put((t, block, SHARED if left > 1 else PRIVATE, owner[block], left, *_rest(writes[block], t)))
+                cells += (t, block, SHARED if left > 1 else PRIVATE, owner[block], left, *_rest(writes[block], t))
             elif kind == "park":
-                put((t, block, CACHED, owner[block], 0, writes[block][0], 0))
+                cells += (t, block, CACHED, owner[block], 0, writes[block][0], 0)
             elif kind == "free" or not refs[block]:  # evict: a block still in use only loses its node
                 writes[block] = (0, 0, t)
-                put((t, block, FREE, -1, 0, 0, 0))
+                cells += (t, block, FREE, -1, 0, 0, 0)
             if block in nodes:
                 node, parent, _, hue = nodes[block]
                 if kind == "evict" or kind == "free":
                     self.evictions += kind == "evict"
                     del nodes[block]
-                    note((t, node, parent, block, FREE, hue, 0))
+                    rows += (t, node, parent, block, FREE, hue, 0)
                 else:
                     state = CACHED if kind == "park" else SHARED if refs[block] > 1 else PRIVATE
-                    note((t, node, parent, block, state, hue, refs[block]))
+                    rows += (t, node, parent, block, state, hue, refs[block])
 
     def _drop(self, t: int, block: int, refs: list[int], writes: list[tuple[int, int, int]], left: int) -> None:
         """`left` owners remain; without any, what is written by tick t stays and counts no more."""
@@ -160,12 +159,9 @@ def _rest(write: tuple[int, int, int], t: int) -> tuple[int, int]:
     return fill + done, grow - done
 
 
-def _columns(rows: array[int], width: int) -> list[Column]:
+def _columns(flat: list[int], width: int) -> list[Column]:
+    rows = array("i", flat)
     return [Column("i32", rows[i::width]) for i in range(width)]
-
-
-def _flat(rows: Iterable[tuple[int, ...]]) -> array[int]:
-    return array("i", chain.from_iterable(rows))
 
 
 def pool_panel(fold: Fold, panel: str, title: str, caption: str, area: Area = "stage") -> Blocks:
@@ -185,14 +181,13 @@ def tree_panel(fold: Fold, title: str, area: Area) -> PrefixTree:
 def tables_panel(log: Log, title: str, area: Area) -> BlockTables:
     """One row of block numbers per sequence."""
     kinds = ("alloc", "share", "copy", "release")
-    rows = [
-        (t, seq, slot, -1 if kind == "release" else block)
-        for t, kind, seq, block, slot, _, _, _ in log.events
-        if kind in kinds
-    ]
+    rows: list[int] = []
+    for t, kind, seq, block, slot, _, _, _ in log.events:
+        if kind in kinds:
+            rows += (t, seq, slot, -1 if kind == "release" else block)
     labels = tuple(info.label for info in log.seqs)
     owners = i32(info.chat for info in log.seqs)
-    return BlockTables("tables", title, area, log.scheme, labels, owners, *_columns(_flat(rows), 4))
+    return BlockTables("tables", title, area, log.scheme, labels, owners, *_columns(rows, 4))
 
 
 STORY = {
@@ -212,12 +207,10 @@ STORY = {
 def story_panel(log: Log, title: str, area: Area) -> Text:
     """What happens, in words: one sentence per event a reader would want, told along the clock."""
     numbers = {kind: i for i, kind in enumerate(STORY)}
-    rows = [
-        (t, numbers[kind], seq, block, tokens, other)
-        for t, kind, seq, block, _, tokens, _, other in log.events
-        if kind in numbers
-    ]
+    rows: list[int] = []
+    for t, kind, seq, block, _, tokens, _, other in log.events:
+        if kind in numbers:
+            rows += (t, numbers[kind], seq, block, tokens, other)
     names = tuple(info.label[:1].upper() + info.label[1:] for info in log.seqs)
-    t, template, *arguments = _columns(_flat(rows), 6)
-    a0, a1, a2, a3 = arguments
-    return Text("story", title, area, (), tuple(STORY.values()), t, template, a0, a1, a2, a3, names)
+    when, template, a0, a1, a2, a3 = _columns(rows, 6)
+    return Text("story", title, area, (), tuple(STORY.values()), when, template, a0, a1, a2, a3, names)

@@ -1,4 +1,4 @@
-// A studio page: the baked frame at once, then Python in a worker; controls, presets, A/B, clock and address around it.
+// A studio page: the baked frame at once, then Python in a worker; controls, presets, A/B, clock, address.
 
 import { controls } from "./controls.mjs";
 import { $, config, get, num, otherTheme, setUp, tell, theme } from "./dom.mjs";
@@ -112,7 +112,7 @@ function press(key, value) {
 function chips() {
   const current = Object.keys(presets).find((name) => same(presets[name].state, states[side]));
   press("preset", current);
-  $("#note").textContent = presets[current]?.note ?? "Your own settings; the address of this page holds them.";
+  $("#note").textContent = presets[current]?.note ?? "Your own settings, held in this page’s address.";
 }
 
 function pick(name) {
@@ -150,7 +150,10 @@ const ACTIONS = {
   stop: () => [link.end(), link.start()],
   file: () => $("#file").click(),
   export: async () => (await import("./export.mjs")).show(link, states[side], side, views[side].frame?.headline ?? ""),
-  code: () => ($("#code iframe").src ||= config.code),
+  code() {
+    const url = new URL(config.code + (location.hash || "#"), location).href;
+    if ($("#code iframe").src !== url) $("#code iframe").src = url;
+  },
   reset: () => choose({}),
   full: () => open(location.href.replace(/([#&])embed=1&?/, "$1")),
 };

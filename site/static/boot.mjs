@@ -1,6 +1,5 @@
 /* Boots Python in a module worker: from a memory snapshot, and if anything about that fails, from precompiled files.
- *
- * Large files are gzip that the page inflates itself: no host has to compress them, and progress is in bytes that arrive.
+ * Large files are gzip that we inflate: no host has to compress them, and progress is in bytes that arrive.
  */
 import { BootError, REDEPLOY, download, watched } from "./download.mjs";
 import { STDLIB, start } from "./start.mjs";
@@ -49,9 +48,8 @@ export async function boot(config, onStage) {
 async function engine(dir, runtime, get) {
   const wasm = get({ ...runtime.wasm, compile: true }, "runtime", "Loading Python");
   wasm.catch(() => {}); // whoever awaits it hears of it
-  const module = (file) => import(dir + file).catch(async (error) => {
-    const { status } = await fetch(dir + file).catch(() => ({ status: "nothing" }));
-    throw new BootError("runtime", "MissingFile", `${file} did not load (answered ${status}): ${error.message}`, REDEPLOY);
+  const module = (file) => import(dir + file).catch((error) => {
+    throw new BootError("runtime", "MissingFile", `${file} did not load: ${error.message}`, REDEPLOY);
   });
   const [{ loadPyodide }, asm] = await Promise.all([module("pyodide.mjs"), module("pyodide.asm.mjs")]);
   return { loadPyodide, asm: asm.default, wasm };

@@ -2,7 +2,7 @@
 
 export const $ = (selector, root = document) => root.querySelector(selector);
 
-/** An element: `on…` are listeners, known names properties, the rest attributes; null children are left out. */
+/** An element: `on…` are listeners, known names properties, the rest attributes. */
 export function h(tag, props = {}, ...kids) {
   const el = document.createElement(tag);
   for (const [key, value] of Object.entries(props)) {
@@ -26,7 +26,7 @@ export function num(value, digits = 0) {
 /** Change a text only if it is another one: what stays costs no layout. */
 export const tell = (el, text) => el.textContent === text || (el.textContent = text);
 
-/** How many entries of the sorted `list` are ≤ `value`. */
+/** Entries of the sorted `list` that are ≤ `value`. */
 export function upto(list, value) {
   let low = 0;
   for (let high = list.length; low < high; ) {
@@ -66,7 +66,7 @@ export function theme(name) {
 export const otherTheme = () => ((root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark" ? "light" : "dark");
 dark.addEventListener("change", () => theme(root.dataset.theme));
 
-/** Once per page: dialogs open by [data-dialog] and close beside them; a copy for offline use when all is quiet. */
+/** Once per page: dialogs open by [data-dialog] and close beside them; an offline copy when all is quiet. */
 export function setUp() {
   document.addEventListener("click", ({ target }) => {
     const name = target.closest?.("[data-dialog]")?.dataset.dialog;

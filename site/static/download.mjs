@@ -64,7 +64,7 @@ async function peeked(stream) {
   return [first.value ?? new Uint8Array(), whole];
 }
 
-/** Inflate gzip; some hosts mark a .gz as encoded, and then the browser has inflated it before us. */
+/** Inflate gzip, unless the host marked it as encoded and the browser has done it. */
 async function inflated(stream) {
   const [head, whole] = await peeked(stream);
   return head[0] === 0x1f && head[1] === 0x8b ? whole.pipeThrough(new DecompressionStream("gzip")) : whole;
@@ -92,9 +92,8 @@ async function collected(stream, part, stage) {
   throw new BootError(stage, "WrongSize", `${end} bytes instead of ${part.raw}`, REDEPLOY);
 }
 
-/** Run work(signal); pulse = {quiet, stage} is reset by every sign of life, and 10 s without one end it with a named error.
- *
- * Seconds are counted by ticks of this thread: a machine that stands still for a while is not silence.
+/** Run work(signal); every sign of life resets pulse = {quiet, stage}, and 10 s without one end it with a named error.
+ * Seconds are ticks of this thread: a machine that stands still is not silence.
  */
 export async function watched(pulse, work) {
   const abort = new AbortController();

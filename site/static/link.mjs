@@ -1,7 +1,7 @@
-// The page's end of the worker: calls with replies, news of the boot, and "latest wins" for sliders: one call in flight,
-// and of those that came meanwhile only the newest of each slot is sent.
+// The page's end of the worker: calls with replies, news of the boot, and "latest wins" for sliders: of the calls that
+// came while one was in flight only the newest of each slot is sent.
 
-const FIX = "Use a current browser (module workers: Chrome 80, Safari 15, Firefox 114), or try again.";
+const FIX = "Use a current browser (Chrome 80, Safari 16.4, Firefox 114), or try again.";
 
 export class Link {
   /** `on`: {stage, ready, failed} take the worker's news; slow(true) says that a call takes more than a second. */

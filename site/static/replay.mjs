@@ -7,7 +7,7 @@ export class Replay {
     this.last = new Int32Array(count).fill(-1); // cell → the row that holds, −1: none yet
   }
 
-  /** Go to a tick; returns the cells that look different, or null when most may. Going back runs from the start. */
+  /** Go to a tick: the cells that look different, or null when most may. */
   seek(tick) {
     const back = tick < this.tick;
     if (back) {

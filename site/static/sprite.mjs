@@ -1,11 +1,10 @@
 // How a block looks: owner by hue, state by shape, never by colour alone. Each look is drawn once, then copied.
-// private solid · prefill with a hole · shared double border · cached hatched · reserved hollow · free faint
+// private solid · shared double border · cached hatched · reserved hollow · free faint
 
 import { colour, hue } from "./dom.mjs";
 
-export const STATES = ["free", "private", "shared", "cached", "reserved", "prefill"];
-export const [FREE, PRIVATE, SHARED, CACHED, RESERVED, PREFILL] = STATES.keys();
-export const LABELS = { prefill: "prompt" };
+export const STATES = ["free", "private", "shared", "cached", "reserved"];
+export const [FREE, PRIVATE, SHARED, CACHED, RESERVED] = STATES.keys();
 
 let made = new Map();
 document.addEventListener("theme", () => made.clear());
@@ -32,11 +31,6 @@ const DRAW = {
     g.fillStyle = colour("bg");
     if (turn & 1 && w > 5) g.fillRect(0, h >> 1, w, Math.max(1, h >> 3));
     if (turn & 2 && w > 5) g.fillRect(w >> 1, 0, Math.max(1, w >> 3), h);
-  },
-  prefill(g, w, h, owner) {
-    DRAW.private(g, w, h, owner);
-    const hole = Math.round(w * 0.26);
-    if (w > 6) g.fillRect((w - hole) >> 1, (h - hole) >> 1, hole, hole);
   },
   shared(g, w, h) {
     g.fillRect(0, 0, w, h);

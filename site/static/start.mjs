@@ -7,7 +7,7 @@ export const STDLIB = "/lib/python314.zip";
 const TABLE_BASE = 14_336; // engines start the function table a few slots apart: a fixed base fits them all
 const HEADER = 1; // word of a snapshot that holds the length of its header
 
-/** Start Python; resolves to Pyodide's API, rejects on any failure.
+/** Start Python: Pyodide's API, or a rejection.
  *
  * wasm: WebAssembly.Module or a promise of it; lock: as in a lock file; stdlib: zip bytes, or snapshot: {bytes, base, digest} to restore.
  * onMemory(module) sees the memory before Python runs; options go to loadPyodide.
@@ -61,7 +61,7 @@ async function instantiate(compiled, imports, receive) {
 /** Where a snapshot's heap begins in its bytes. */
 export const heapStart = (bytes) => new Uint32Array(bytes.buffer, bytes.byteOffset, 2)[HEADER];
 
-/** Byte address of the one word that depends on the engine: CPython's function trampoline, null where wasm has no GC types. */
+/** Address of the one word that depends on the engine: CPython's function trampoline. */
 export const engineWord = (module) =>
   module.__PyRuntime + module.HEAP32[module.__PyEM_EMSCRIPTEN_TRAMPOLINE_OFFSET >>> 2];
 

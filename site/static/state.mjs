@@ -1,5 +1,5 @@
 // The URL hash holds what is needed to see the same picture again: A's state, B's ("b." keys), the clock, theme, embed.
-// Defaults are left out, unknown keys ignored: old links stay alive.
+// Defaults are left out, unknown keys ignored.
 
 import { config } from "./dom.mjs";
 

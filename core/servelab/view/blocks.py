@@ -11,11 +11,11 @@ from typing import ClassVar
 
 from servelab.view.frame import Column, Panel
 
-FREE, PRIVATE, SHARED, CACHED, RESERVED, PREFILL = range(6)
+FREE, PRIVATE, SHARED, CACHED, RESERVED = range(5)
 """Cell states. PRIVATE: one owner. SHARED: ref count > 1. CACHED: ref count 0, content kept, evictable.
-RESERVED: preallocated and not (yet) written. PREFILL: written by a prompt, one owner."""
+RESERVED: preallocated and not (yet) written."""
 
-STATE_NAMES = ("free", "private", "shared", "cached", "reserved", "prefill")
+STATE_NAMES = ("free", "private", "shared", "cached", "reserved")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import { colour, h, num, tell } from "../dom.mjs";
 import { Cells } from "../grid.mjs";
 import { Replay } from "../replay.mjs";
-import { CACHED, FREE, LABELS, RESERVED, SHARED, STATES, sprite } from "../sprite.mjs";
+import { CACHED, FREE, SHARED, STATES, sprite } from "../sprite.mjs";
 
 class Pool extends Cells {
   constructor(el, ctx) {
@@ -31,7 +31,7 @@ class Pool extends Cells {
     this.legend.replaceChildren(...this.data.legend.map((name) => {
       const swatch = h("canvas", { width: 32, height: 32, ariaHidden: "true" });
       swatch.getContext("2d").drawImage(sprite(name, -1, 32, 32), 0, 0);
-      return h("li", {}, swatch, LABELS[name] ?? name);
+      return h("li", {}, swatch, name);
     }));
   }
 
@@ -76,16 +76,22 @@ class Pool extends Cells {
 
   summary() {
     const n = new Int32Array(STATES.length);
-    for (let at = 0; at < this.count; at++) n[this.state(at)]++;
-    const more = [[SHARED, "shared"], [CACHED, "cached"], [RESERVED, "empty"]].filter(([s]) => n[s]).map(([s, name]) => ` · ${num(n[s])} ${name}`);
-    return `${num(this.count - n[FREE] - n[CACHED])} of ${num(this.count)} taken${more.join("")}`;
+    let used = 0;
+    for (let at = 0; at < this.count; at++) {
+      const state = this.state(at);
+      n[state]++;
+      if (state !== FREE && state !== CACHED) used += this.level(at);
+    }
+    const taken = this.count - n[FREE] - n[CACHED];
+    const more = [[SHARED, "shared"], [CACHED, "cached"]].filter(([s]) => n[s]).map(([s, name]) => ` · ${num(n[s])} ${name}`);
+    return `${num(taken)} of ${num(this.count)} · ${num(taken && 100 * (1 - used / taken), 1)} % empty${more.join("")}`;
   }
 
   say(at) {
     const state = STATES[this.state(at)];
     if (state === "free") return `Block ${at}: free`;
     const who = state === "shared" || state === "cached" ? `, ref count ${this.get(at, "refs")}` : `, conversation ${this.owner(at) + 1}`;
-    return `Block ${at}: ${LABELS[state] ?? state}${who} · ${this.tokens(at)} of ${this.data.block_size} tokens`;
+    return `Block ${at}: ${state}${who} · ${this.tokens(at)} of ${this.data.block_size} tokens`;
   }
 }
 

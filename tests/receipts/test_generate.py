@@ -21,7 +21,7 @@ from servelab.receipt.schema import Metric
 from servelab.receipt.store import load
 
 GENERATE = Path(__file__).parent.parent.parent / "generate"
-SCRIPTS = sorted(p.stem for p in GENERATE.glob("*.py") if p.stem != "writer")
+SCRIPTS = sorted(p.stem for p in GENERATE.glob("*.py") if p.stem != "writer" and not p.stem.startswith("bench_"))
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ export class View {
   show(frame) {
     if (!this.panels.size) for (const el of Object.values(this.areas)) el.replaceChildren();
     const places = new Map();
-    const later = []; // words and tables follow the picture when a drag rests
+    const later = []; // words follow when a drag rests
     const old = this.panels;
     this.panels = new Map();
     this.ctx.cells = Math.max(...frame.panels.map((p) => (p.kind === "blocks" ? p.count : 1)));
@@ -69,7 +69,7 @@ export class View {
       places.set(area, place + 1);
       if (area.children[place] !== panel.el) area.insertBefore(panel.el, area.children[place] ?? null);
       if (data.kind !== "metric") tell(panel.el.firstChild, data.title);
-      if (!this.frame || ["tiles", "stage"].includes(data.area)) panel.update(data);
+      if (!this.frame || !frame.clock || /tiles|stage/.test(data.area)) panel.update(data);
       else later.push(() => panel.update(data));
     }
     clearTimeout(this.timer);

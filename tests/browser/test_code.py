@@ -136,5 +136,5 @@ def test_accessible(page_watch: Callable[..., Any], axe: Callable[[Any], list[An
         page.set_viewport_size({"width": width, "height": 740})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             assert axe(page) == [], (width, scheme)

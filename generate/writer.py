@@ -23,7 +23,8 @@ from servelab import __version__
 from servelab.receipt.canonical import canonical, sha256
 from servelab.receipt.numbers import real
 from servelab.receipt.result import Files, Result
-from servelab.receipt.schema import SCHEMA, read
+from servelab.receipt.samples import STATISTICS
+from servelab.receipt.schema import SCHEMA, Metric, read
 from servelab.receipt.verify import data_directory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,6 +67,14 @@ def main(plan: Plan, run: Callable[[Files], Result]) -> None:
         print(deliver(receipt, plan.device, options.receipts, options.dry_run))
     except ValueError as error:
         sys.exit(f"error: {error}")
+
+
+def summaries(samples: Mapping[str, Sequence[float]], units: Mapping[str, str], statistic: str) -> Result:
+    """A measured Result: `<sample>_<statistic>` of every sample, with its unit."""
+    return Result({
+        f"{name}_{statistic}": Metric(STATISTICS[statistic](values), units[name], len(values))
+        for name, values in samples.items()
+    })
 
 
 def head(clean: bool) -> str:
@@ -146,6 +155,7 @@ def day() -> str:
 def environment() -> dict[str, str]:
     return {
         "cpu": _cpu(),
+        "machine": f"{_cpu()}, {os.cpu_count()} logical cores",
         "os": f"{platform.system()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "servelab": __version__,

@@ -47,7 +47,7 @@ const link = new Link(config, {
     html.dataset.live = Math.round(performance.now());
     performance.mark("live");
     // Warm up: the engine compiles what runs often.
-    for (let i = 0; i < 12 && link.live; i++) await link.latest(0, "view", { studio: studio.name, state: {} });
+    for (let i = 0; i < 12 && link.live; i++) await link.latest(0, ...wanted({}));
   },
   failed: ({ stage, name, message, fix }) => say(`${name} (${stage}): ${message}. ${fix} The picture stays.`, true),
   slow: (on) => ($("#stop").hidden = !on),
@@ -73,6 +73,19 @@ function remember(push = false) {
   else if (!player.playing) writing = setTimeout(put, 300);
 }
 
+const wanted = (state) => ["view", { studio: studio.name, state }];
+let ask = (slot, state) => link.latest(slot, ...wanted(state));
+let foresight;
+for (const type of ["pointerover", "focusin"]) {
+  $("#controls").addEventListener(type, async ({ target }) => {
+    if (target.type !== "range" || !link.live) return;
+    foresight ??= import("./ahead.mjs").then(({ ahead }) => ahead(ask, (state) => link.call(...wanted(state))));
+    const { near, ask: known } = await foresight;
+    ask = known;
+    near(target, states[side]);
+  });
+}
+
 /** Ask for the picture of a side's state. Problems are said beside the controls; the old picture stays. */
 async function refresh(name, push = false) {
   remember(push);
@@ -82,7 +95,7 @@ async function refresh(name, push = false) {
   try {
     const preset = Object.values(presets).find((p) => same(p.state, state));
     if (!link.live && preset) return show(name, decode(await (await get(preset.frame)).json()));
-    const reply = await link.latest(name, "view", { studio: studio.name, state });
+    const reply = await ask(name, state);
     if (!reply || !states[name]) return;
     if (name === side) form.problems({});
     if ($("#status.bad")) say(LIVE);

@@ -105,21 +105,13 @@ export class Cells {
     this.tell();
   }
 
-  /** Arrow keys: the nearest cell in that direction. */
-  key(event) {
+  async key(event) {
     if (event.key === "Escape") return this.point(-1);
-    const [dx, dy] = STEPS[event.key] ?? [];
-    if (dx === undefined || !this.count) return;
+    const step = STEPS[event.key];
+    if (!step || !this.count) return;
     event.preventDefault();
-    let [to, best] = [Math.max(0, this.at), Infinity];
-    const from = [this.x[to] + this.w[to] / 2, this.y[to] + this.h[to] / 2];
-    for (let at = 0; at < this.count && this.at >= 0; at++) {
-      const x = this.x[at] + this.w[at] / 2 - from[0];
-      const y = this.y[at] + this.h[at] / 2 - from[1];
-      const ahead = x * dx + y * dy;
-      const far = ahead + 8 * Math.abs(dx ? y : x);
-      if (ahead > 0 && far < best && this.state(at) >= 0) [to, best] = [at, far];
-    }
+    const { nearest } = await import("./walk.mjs");
+    const to = nearest(this, ...step);
     this.point(to);
     this.pane.scrollTop = Math.min(this.pane.scrollTop, this.y[to] / this.px);
     this.pane.scrollTop = Math.max(this.pane.scrollTop, (this.y[to] + this.h[to]) / this.px - this.pane.clientHeight);

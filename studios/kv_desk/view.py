@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated
 
 from servelab.kv.pages import conversations
@@ -102,10 +103,8 @@ def view(state: State, receipts: Mapping[str, Receipt]) -> Frame:
     """The Frame of a state. ValueError when a conversation alone is larger than the pool."""
     requests = workload(state)
     _check_size(requests, state.block_size)
-    logs = {
-        scheme: simulate(requests, blocks=state.pool, block_size=state.block_size, scheme=scheme) for scheme in SCHEMES
-    }
-    folds = {scheme: Fold(log) for scheme, log in logs.items()}
+    folds = {scheme: _played(requests, state.pool, state.block_size, scheme) for scheme in SCHEMES}
+    logs = {scheme: fold.log for scheme, fold in folds.items()}
     use = {scheme: fold.usage() for scheme, fold in folds.items()}
     log = logs[state.focus]
     start = use[state.focus].t[use[state.focus].peak]
@@ -126,6 +125,12 @@ def view(state: State, receipts: Mapping[str, Receipt]) -> Frame:
             *evidence.plots(state, receipts),
         ),
     )
+
+
+@lru_cache(maxsize=len(SCHEMES))
+def _played(requests: tuple[Request, ...], blocks: int, block_size: int, scheme: str) -> Fold:
+    """A run and its fold, kept while only model, format, card or focus change."""
+    return Fold(simulate(requests, blocks=blocks, block_size=block_size, scheme=scheme))
 
 
 def workload(state: State) -> tuple[Request, ...]:

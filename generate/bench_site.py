@@ -3,9 +3,10 @@
 Headless Chromium against `build.py serve`. A cold visit has a new profile; a warm one is a new browser process on that
 profile after the offline copy is complete. Times run from the navigation: largest contentful paint as the browser
 reports it, Python ready when the worker says so, live when the first frame that Python made is drawn. A slider move
-runs from its event to the new picture on the canvas: by one step with an arrow key, for which the page may have computed
-the picture ahead while nothing moved; or by several steps at once, to a state that it has not seen. Bytes are what the browser counts as transferred, page
-and workers, until live. Every number is the median of the repeats; for slider moves, of each repeat's 95th percentile.
+runs from its event to the new picture on the canvas: a step with an arrow key, whose picture the page may have computed
+ahead while nothing moved, or a jump over several steps to a state that it has not seen. Bytes are what the browser
+counts as transferred, page and workers, until live. Every number is the median of the repeats; for slider moves, of
+each repeat's 95th percentile.
 Nothing is asserted: the limits are printed beside what was measured.
 """
 

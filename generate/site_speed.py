@@ -17,8 +17,8 @@ PLAN = Plan(
     workload={"page": "kv-desk/", "repeats": REPEATS, "slider_moves_per_repeat": MOVES},
     losses=(
         "Asked: a slider move to the new picture in 50 ms (p95). A step meets it (slider_step_ms_median), because the "
-        "pictures beside the current one are computed while nothing moves. A jump to a state that the page has not seen "
-        "does not (slider_jump_ms_median): simulating three schemes and folding their logs takes that long in "
+        "pictures beside the current one are computed while nothing moves. A jump to a state that the page has not "
+        "seen does not (slider_jump_ms_median): simulating three schemes and folding their logs takes that long in "
         "WebAssembly. One flat fold, no second count, fewer collections and a warm engine halved it.",
         "Asked: 60 KB of our own JavaScript per page. That holds for what the page loads by itself; dialogs, "
         "foresight, file results and the panels far down come on demand and bring it to 88 KB.",

@@ -1,0 +1,1 @@
+"""Scheduling: requests over time through an engine's iterations. Time is an integer number of picoseconds."""

@@ -135,7 +135,8 @@ class Engine:
         self.count += 1
         name = f"r{self.count}"
         params = self.params(temperature=0.0, max_tokens=output, min_tokens=output, ignore_eos=True, detokenize=False)
-        return str(self.engine.add_request(name, {"prompt_token_ids": prompt}, params) or name)
+        self.engine.add_request(name, {"prompt_token_ids": prompt}, params)
+        return name
 
     def step(self) -> None:
         outs = self.engine.step()

@@ -38,7 +38,7 @@ def tiles(state: State, shared: Log, use: Mapping[str, Usage]) -> list[Metric]:
         ))
     reused, prompts = prefix_hits(shared)
     out.append(Metric(
-        "reused", "Prompt from cache", "tiles", 100 * reused / prompts, "%", "derived",
+        "reused", "Prompt tokens from cache", "tiles", 100 * reused / prompts, "%", "derived",
         f"{reused:,} of {prompts:,} tokens", 1, "cached",
     ))
     fit = fit_on_card(state).schemes
@@ -65,27 +65,51 @@ def fit_on_card(state: State) -> Fit:
 
 
 def schemes(state: State, folds: Mapping[str, Fold], use: Mapping[str, Usage]) -> Table:
-    """The three runs side by side, each at its own peak."""
+    """The three runs side by side, each at its own peak; savings only where preallocation held everybody at once."""
     peaks = {scheme: max(one.allocated) for scheme, one in use.items()}
-    reserved, common = peaks["preallocated"], state.prefix // state.block_size if state.conversations > 1 else 0
-    rows = []
+    log = folds["preallocated"].log
+    held, want = most_running(log), state.conversations * state.samples
+    rows: list[tuple[Cell, ...]] = []
     for scheme, one in use.items():
         fold = folds[scheme]
-        saved = 100 * (1 - peaks[scheme] / reserved)
+        saved = None if held < want else 100 * (1 - peaks[scheme] / peaks["preallocated"])
         waste = 100 * one.waste(one.peak)
         rows.append((scheme, peaks[scheme], saved, waste, fold.preemptions, fold.evictions, fold.log.end))
     columns = (
         ("Scheme", ""), ("Peak", "blocks"), ("Saved", "%"), ("Empty", "%"), ("Preempted", ""), ("Evicted", ""),
         ("End", "step"),
     )
-    room = max(reserved - common, 0) * state.conversations // max(peaks["shared"] - common, 1)
-    caption = (
-        f"Empty: the unused slots at the peak. In the {reserved:,} blocks that {state.conversations} preallocated "
-        f"conversations take, {room:,} of their mean size fit when the prefix is shared: "
-        f"{room / state.conversations:.1f} times as many."
-    )
+    story = _queued(log, held, want) if held < want else _room(state, peaks)
     digits = (0, 0, 1, 1, 0, 0, 0)
-    return Table("schemes", "Three schemes", "below", columns, digits, tuple(rows), "derived", caption, 2)
+    title, caption = "Three schemes", f"Empty: the unused slots at the peak. {story}"
+    return Table("schemes", title, "below", columns, digits, tuple(rows), "derived", caption, 2)
+
+
+def most_running(log: Log) -> int:
+    """Most sequences that held memory at once."""
+    running = most = 0
+    for event in log.events:
+        running += (event.kind in ("admit", "fork")) - (event.kind in ("finish", "preempt"))
+        most = max(most, running)
+    return most
+
+
+def _queued(log: Log, held: int, want: int) -> str:
+    width = -(-max(info.prompt + info.output for info in log.seqs) // log.block_size)
+    return (
+        f"Preallocation finds room for {held:,} of {want:,} at once and the others wait, so nothing is said of "
+        f"savings: all at once would reserve {want * width:,} blocks, and the pool has {log.blocks:,}."
+    )
+
+
+def _room(state: State, peaks: Mapping[str, int]) -> str:
+    n, reserved = state.conversations, peaks["preallocated"]
+    common = state.prefix // state.block_size if n > 1 else 0
+    room = max(reserved - common, 0) * n // max(peaks["shared"] - common, 1)
+    return (
+        f"In the {reserved:,} blocks that {n} preallocated conversations take, {room:,} of their mean size fit when "
+        f"the prefix is shared: {room / n:.1f} times as many."
+    )
 
 
 def fits(state: State) -> Table:

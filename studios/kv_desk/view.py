@@ -66,7 +66,7 @@ class State:
         help="Parallel answers: forks that share the prompt and copy a block when they write into it.",
     )] = 1
     focus: Annotated[str, Control(
-        "Read the log of", choices=names(SCHEMES), group="Memory",
+        "Details of", choices=names(SCHEMES), group="Memory",
         help="Which scheme the tables, the tree and the story below show.",
     )] = "shared"
     model: Annotated[str, Control("Model", choices=names(MODELS), group="Card")] = "Llama-3.1-8B"
@@ -86,11 +86,11 @@ PRESETS = {
     ),
     "pressure": Preset(
         "Pressure", State(conversations=24, pool=300, private=344),
-        "A pool too small for all: preallocation makes most of them wait, paging preempts, sharing fits.",
+        "A pool too small for all: preallocated ones mostly wait, the others preempt, and sharing is done first.",
     ),
     "coarse": Preset(
         "Coarse", State(block_size=256, pool=32),
-        "At 256 tokens per block the last block of each conversation is mostly empty.",
+        "Large blocks: the end of each last block stays empty, and a prefix is shared in whole blocks only.",
     ),
     "large": Preset(
         "10k blocks", State(conversations=64, prefix=1024, private=904, pool=10240),

@@ -47,6 +47,7 @@ class Room:
             "controls": controls(module.State),
             "presets": {name: {"label": p.label, "note": p.note} for name, p in module.PRESETS.items()},
             "needs": list(module.NEEDS),
+            "drops": hasattr(module, "drop"),
         }
 
 

@@ -17,12 +17,13 @@ def pages(result: Mapping[str, Any]) -> None:
     n, common = result["conversations"], result["prefix_blocks"]
     lengths = f"blocks of {result['block_size']} tokens, slots of {result['max_len']:,}"
     _title(f"{n} conversations ({result['example']}), {lengths}")
-    table = _table("scheme", "blocks", "saved %", "waste %", "used tokens", "peak blocks")
+    table = _table("scheme", "blocks", "saved %", "waste %", "used tokens", "peak in run")
     for name, row in result["schemes"].items():
         shares = f"{row['saved_percent']:.1f}", f"{row['waste_percent']:.1f}"
         table.add_row(name, f"{row['blocks']:,}", *shares, f"{row['used_tokens']:,}", f"{row['peak_blocks']:,}")
     Console().print(table)
     fits, times = result["conversations_that_fit_shared"], result["times_as_many"]
+    _title("Blocks: with every conversation complete. Peak in run: they start 4 steps apart, so some end before others")
     _title(f"{common} shared blocks: {fits} conversations fit where {n} were preallocated ({times:.1f} times as many)")
 
 

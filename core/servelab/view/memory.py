@@ -167,7 +167,7 @@ def _columns(flat: list[int], width: int) -> list[Column]:
 def pool_panel(fold: Fold, panel: str, title: str, caption: str, area: Area = "stage") -> Blocks:
     """The pool as a grid of cells over time."""
     columns = _columns(fold.cells, 7)
-    seen = set(columns[2].data)
+    seen = {FREE, *columns[2].data}
     legend = tuple(name for state, name in enumerate(STATE_NAMES) if state in seen)
     log = fold.log
     return Blocks(panel, title, area, log.scheme, log.blocks, log.block_size, legend, caption, *columns)

@@ -1,0 +1,109 @@
+"""What one engine iteration costs: the physics of a step, in whole picoseconds.
+
+    step = host + seq·sequences + new·admitted + max(launch, gpu)
+    gpu  = max(weights, token·tiles(tokens)) + context·ctx + work·pairs + logit·sampled
+
+`weights` is the time to stream the weights from memory, `token` the matrix work of one token (so small batches are
+bound by bandwidth, large ones by compute), `context` reading one token's KV in a decode, `work` one query–key pair of
+prefill attention. Matrix kernels work in tiles, so tokens count in whole tiles. `launch` is the time in which the CPU
+can issue the kernels: a captured graph for pure decodes, piecewise graphs for mixed steps of up to `graph_tokens`,
+kernel by kernel beyond; a GPU that is faster than this waits. In an engine that overlaps its own work with the GPU's,
+host, seq and new stand beside launch inside the maximum.
+
+Along a run of equal decode steps only ctx grows, by one token per sequence and step, so a step costs
+max(floor, base + slope·ctx): piecewise linear, in integers, summed and cut exactly (`total`, `reach`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import isqrt
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """Cost of a decode step as a function of its context tokens: max(floor, base + slope·ctx), ps."""
+
+    floor: int
+    base: int
+    slope: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Coefficients, ps unless said otherwise; all ≥ 0, and a step takes at least 1 ps.
+
+    `tile` tokens per matrix tile; `swap` per KV block moved to or from host memory; `graph`, `mixed`, `eager` are the
+    launch times of the three kinds of steps; `overlap`: the engine prepares the next step while the GPU works.
+    """
+
+    host: int = 0
+    seq: int = 0
+    new: int = 0
+    weights: int = 0
+    token: int = 0
+    tile: int = 1
+    context: int = 0
+    work: int = 0
+    logit: int = 0
+    graph: int = 1
+    mixed: int = 1
+    eager: int = 1
+    graph_tokens: int = 512
+    swap: int = 0
+    overlap: bool = False
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            low = 1 if f.name in ("tile", "graph", "mixed", "eager") else 0
+            if not isinstance(value, int) or not low <= value <= 10**15:
+                raise ValueError(f"{f.name}={value!r} is outside {low}…10^15; give whole picoseconds (tokens for tile)")
+
+    def line(self, decodes: int) -> Line:
+        """Cost of a pure decode step of `decodes` ≥ 1 sequences."""
+        host = self.host + self.seq * decodes
+        tiles = -(-decodes // self.tile) * self.tile
+        gpu = max(self.weights, self.token * tiles) + self.logit * decodes
+        if self.overlap:
+            return Line(max(host, self.graph), gpu, self.context)
+        return Line(host + self.graph, host + gpu, self.context)
+
+    def step(self, decodes: int, ctx: int, tokens: int, work: int, chunks: int, admitted: int, sampled: int) -> int:
+        """Cost of a step with prefill: `tokens` in `chunks` with `work` pairs, beside decodes over `ctx` tokens."""
+        total = decodes + tokens
+        host = self.host + self.seq * (decodes + chunks) + self.new * admitted
+        tiles = -(-total // self.tile) * self.tile
+        gpu = max(self.weights, self.token * tiles) + self.context * ctx + self.work * work + self.logit * sampled
+        launch = self.mixed if total <= self.graph_tokens else self.eager
+        return max(host, launch, gpu) if self.overlap else host + max(launch, gpu)
+
+
+def total(line: Line, ctx: int, decodes: int, steps: int) -> int:
+    """Time of `steps` decode steps; the first of them reads ctx + decodes tokens."""
+    floor, base, slope = line
+    first, rise = base + slope * ctx, slope * decodes  # step j costs max(floor, first + rise·j), j from 1
+    if first + rise * steps <= floor:
+        return floor * steps
+    flat = min(steps, max(0, (floor - first) // rise)) if rise else 0
+    return floor * flat + first * (steps - flat) + rise * (steps * (steps + 1) - flat * (flat + 1)) // 2
+
+
+def reach(line: Line, ctx: int, decodes: int, span: int) -> int:
+    """The least number of steps whose `total` is at least `span` (≥ 1 ps)."""
+    floor, base, slope = line
+    first, rise = base + slope * ctx, slope * decodes
+    if not rise:
+        return -(-span // max(floor, first))
+    flat = max(0, (floor - first) // rise)
+    if floor * flat >= span:
+        return -(-span // floor)
+    # 2·(span − floor·flat) ≤ 2·first·(k − flat) + rise·(k·(k + 1) − flat·(flat + 1)), solved for k
+    b = 2 * first + rise
+    c = 2 * (floor * flat - span) - 2 * first * flat - rise * flat * (flat + 1)
+    k = max(flat + 1, (isqrt(max(0, b * b - 4 * rise * c)) - b) // (2 * rise))
+    while total(line, ctx, decodes, k) < span:
+        k += 1
+    while k > flat + 1 and total(line, ctx, decodes, k - 1) >= span:
+        k -= 1
+    return k

@@ -187,6 +187,19 @@ def test_an_undefined_name_in_a_template_names_the_template(elsewhere: Callable[
         pages.render(pages.environment(spoiled), "index.html.j2", {})
 
 
+@pytest.mark.parametrize(
+    ("file", "fix"), [("page.html.j2", "extend studio.html.j2"), ("README.md", "copy studios/kv_desk/README.md")]
+)
+def test_a_studio_without_a_file_is_told_before_anything_is_baked(
+    file: str, fix: str, elsewhere: Callable[..., Project], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoiled = elsewhere("studios")
+    (spoiled.root / "studios/kv_desk" / file).unlink()
+    monkeypatch.setattr(pages, "rooms", lambda *_: pytest.fail("baked already"))
+    with pytest.raises(BuildError, match=rf"^studios/kv_desk/{re.escape(file)} is missing; .*{re.escape(fix)}"):
+        assemble.build(spoiled)
+
+
 def change_a_digit(project: Project) -> str:
     path = next((project.receipts / "kv_pages").glob("*.json"))
     text = path.read_text()

@@ -23,6 +23,7 @@ def build(project: Project, *, snapshot: bool = True) -> list[Path]:
 
     `snapshot` False leaves the memory snapshot out: pages then boot from the precompiled files.
     """
+    project.check_studios()
     proof = evidence.gather(project)
     rooms = pages.rooms(project, proof.receipts)
     runtime = python.build(project, snapshot=snapshot)

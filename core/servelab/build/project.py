@@ -9,6 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+STUDIO_FILES = {
+    "page.html.j2": "extend studio.html.j2 and fill its block prose, as studios/kv_desk/page.html.j2 does",
+    "README.md": "a Space needs it; copy studios/kv_desk/README.md for the front matter and change its words",
+}
+"""What a studio has beside its view.py, and what to do where it is missing."""
+
 
 class BuildError(ValueError):
     """The build cannot go on; the message says what is wrong, where, and how to mend it."""
@@ -85,3 +91,10 @@ class Project:
     def studio_names(self) -> list[str]:
         """Folders under studios/ that hold a view.py, sorted."""
         return sorted(path.parent.name for path in (self.root / "studios").glob("*/view.py"))
+
+    def check_studios(self) -> None:
+        """BuildError for a studio whose page or card is not there."""
+        for name in self.studio_names():
+            for file, fix in STUDIO_FILES.items():
+                if not (self.root / "studios" / name / file).is_file():
+                    raise BuildError(f"studios/{name}/{file} is missing; {fix}")

@@ -7,15 +7,18 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 ROOT = Path(__file__).resolve().parent
 sys.path[:0] = [str(ROOT / "core"), str(ROOT)]
 
-from servelab.build import assemble  # noqa: E402
-from servelab.build import check as checks  # noqa: E402
-from servelab.build import serve as server  # noqa: E402
-from servelab.build.project import BuildError, Project  # noqa: E402
+try:
+    import typer
+
+    from servelab.build import assemble
+    from servelab.build import check as checks
+    from servelab.build import serve as server
+    from servelab.build.project import BuildError, Project
+except ModuleNotFoundError as error:
+    sys.exit(f"error: {error.name} is not installed here; use make, or . .venv/bin/activate first, which make sets up")
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Dist = Annotated[Path | None, typer.Option(help="Where to write the pages; default dist/.")]

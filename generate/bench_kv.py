@@ -12,10 +12,14 @@ import argparse
 import gc
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable
 
-from servelab.kv.blocks import BlockPool
+try:
+    from servelab.kv.blocks import BlockPool
+except ModuleNotFoundError as error:
+    sys.exit(f"error: {error.name} is not installed here; . .venv/bin/activate first, which make build sets up")
 
 SIZES = (10**3, 10**4, 10**5, 10**6)
 TABLE = 100

@@ -27,10 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
+try:
+    from playwright.sync_api import BrowserContext, Page, Playwright, sync_playwright
 
-from servelab.build.check import OWN_JAVASCRIPT, TRANSFER, modules
-from servelab.build.project import Project
+    from servelab.build.check import OWN_JAVASCRIPT, TRANSFER, modules
+    from servelab.build.project import Project
+except ModuleNotFoundError as error:
+    sys.exit(f"error: {error.name} is missing; . .venv/bin/activate, then pip install -e '.[site,bench,dev]'")
 
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = [

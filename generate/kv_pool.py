@@ -1,9 +1,7 @@
 """kv_pool, measured: what one block operation costs by pool size, from the samples of bench_kv."""
 
-from dataclasses import replace
-
 from bench_kv import SIZES, TABLE, measure
-from writer import Plan, main, summaries
+from writer import Plan, main, measured
 
 REPEATS = 9
 
@@ -33,6 +31,4 @@ def samples() -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    taken = samples()
-    units = {name: "ns per block" if "_ns_" in name else "×" for name in taken}
-    main(replace(PLAN, extra={"samples": taken}), lambda files: summaries(taken, units, "median"))
+    main(PLAN, lambda files: measured(samples(), lambda name: "ns per block" if "_ns_" in name else "×"))

@@ -1,10 +1,7 @@
 """site_speed, measured: what a visit to the KV desk costs in headless Chromium, from the samples of bench_site."""
 
-from dataclasses import replace
-
-from bench_site import MOVES, PRESETS, ROOT, lighthouse, p95, served, visits
-from playwright.sync_api import sync_playwright
-from writer import Plan, main, summaries
+from bench_site import MOVES, PRESETS, ROOT, lighthouse, p95, served, sync_playwright, visits
+from writer import Plan, main, measured
 
 REPEATS = 5
 SITE = ROOT / "dist" / "site"
@@ -31,6 +28,8 @@ PLAN = Plan(
 
 def samples() -> dict[str, list[float]]:
     """Milliseconds, bytes and scores by name; one number per visit or Lighthouse run, slider moves as p95 per visit."""
+    if not (SITE / "index.html").is_file():
+        raise ValueError("dist/site holds no built site; run make build first")
     with served(SITE) as address, sync_playwright() as play:
         url = f"{address}kv-desk/"
         seen = visits(play, url, REPEATS)
@@ -49,7 +48,10 @@ def samples() -> dict[str, list[float]]:
     return out
 
 
+def unit(name: str) -> str:
+    """A sample's unit by the end of its name; a Lighthouse score is a number of 100."""
+    return "ms" if name.endswith("_ms") else "B" if name.endswith("_bytes") else "of 100"
+
+
 if __name__ == "__main__":
-    taken = samples()
-    units = {name: "ms" if name.endswith("_ms") else "B" if name.endswith("_bytes") else "of 100" for name in taken}
-    main(replace(PLAN, extra={"samples": taken}), lambda files: summaries(taken, units, "median"))
+    main(PLAN, lambda files: measured(samples(), unit))

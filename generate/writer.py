@@ -15,17 +15,20 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from servelab import __version__
-from servelab.receipt.canonical import canonical, sha256
-from servelab.receipt.numbers import real
-from servelab.receipt.result import Files, Result
-from servelab.receipt.samples import STATISTICS
-from servelab.receipt.schema import SCHEMA, Metric, read
-from servelab.receipt.verify import data_directory
+try:
+    from servelab import __version__
+    from servelab.receipt.canonical import canonical, sha256
+    from servelab.receipt.numbers import real
+    from servelab.receipt.result import Files, Result
+    from servelab.receipt.samples import STATISTICS
+    from servelab.receipt.schema import SCHEMA, Metric, read
+    from servelab.receipt.verify import data_directory
+except ModuleNotFoundError as error:
+    sys.exit(f"error: {error.name} is not installed here; . .venv/bin/activate first, which make build sets up")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,9 +51,10 @@ class Plan:
     extra: Mapping[str, Any] | None = None
 
 
-def main(plan: Plan, run: Callable[[Files], Result]) -> None:
-    """Parse the command line, run `run(name → bytes of the outside files)`, write the receipt, or say what is in the
-    way."""
+def main(plan: Plan, run: Callable[[Files], Result | tuple[Result, Mapping[str, Any]]]) -> None:
+    """Parse the command line, look at the tree, then `run(name → bytes of the outside files)` and write the receipt, or
+    say what is in the way. A run that measures returns its Result with what it adds to the plan's `extra`: its samples.
+    """
     parser = argparse.ArgumentParser(prog=f"generate/{plan.kind}.py", description=f"Write receipts/{plan.kind}/….json.")
     parser.add_argument("--receipts", type=Path, default=ROOT / "receipts", metavar="DIR", help="the receipts folder")
     parser.add_argument(
@@ -63,18 +67,23 @@ def main(plan: Plan, run: Callable[[Files], Result]) -> None:
     try:
         commit = head(clean=not options.dry_run)
         files = {name: outside(options.data, name) for name in plan.data}
-        receipt = assemble(plan, run(files), files, commit)
+        done = run(files)
+        result, more = done if isinstance(done, tuple) else (done, {})
+        receipt = assemble(replace(plan, extra={**(plan.extra or {}), **more}), result, files, commit)
         print(deliver(receipt, plan.device, options.receipts, options.dry_run))
     except ValueError as error:
         sys.exit(f"error: {error}")
 
 
-def summaries(samples: Mapping[str, Sequence[float]], units: Mapping[str, str], statistic: str) -> Result:
-    """A measured Result: `<sample>_<statistic>` of every sample, with its unit."""
-    return Result({
-        f"{name}_{statistic}": Metric(STATISTICS[statistic](values), units[name], len(values))
+def measured(
+    samples: Mapping[str, Sequence[float]], unit: Callable[[str], str], statistic: str = "median"
+) -> tuple[Result, dict[str, Any]]:
+    """What a measuring run returns: `<sample>_<statistic>` of every sample in the unit of its name, and the samples."""
+    metrics = {
+        f"{name}_{statistic}": Metric(STATISTICS[statistic](values), unit(name), len(values))
         for name, values in samples.items()
-    })
+    }
+    return Result(metrics), {"samples": samples}
 
 
 def head(clean: bool) -> str:

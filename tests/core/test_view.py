@@ -115,3 +115,12 @@ def test_exports_hold_the_frame_s_numbers():
     events = json.loads(to_perfetto(frame(), {}))["traceEvents"]
     assert {"ph": "C", "pid": 1, "name": "Blocks", "ts": 5, "args": {"blocks": 2.5}} in events
     assert list(story_lines(frame().panels[2])) == [(3, "block 1 goes to 0")]  # type: ignore[arg-type]
+
+
+def test_a_refused_file_is_not_named_twice():
+    """The page writes the file's name before the message."""
+    from servelab.view import bridge
+
+    params = json.dumps({"studio": "kv_desk", "name": "notes.md"})
+    (error,) = json.loads(bridge.call("drop", params, b"# Notes\n")[0]).values()
+    assert error["name"] == "ValueError" and error["message"].startswith("line 1: CSV columns '# Notes' are not known")

@@ -64,7 +64,11 @@ def _drop(params: dict[str, Any], file: bytes | None) -> Reply:
     drop = getattr(studio(params["studio"]), "drop", None)
     if drop is None or file is None:
         raise ValueError(f"studio {params['studio']} reads no files; drop a trace on the KV desk")
-    return framed(drop(params["name"], file, _receipts), {})
+    name = params["name"]
+    try:
+        return framed(drop(name, file, _receipts), {})
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix(f"{name}: ")) from error  # the page names the file itself
 
 
 def _recompute(params: dict[str, Any], file: bytes | None) -> Reply:

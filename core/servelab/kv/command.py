@@ -1,11 +1,13 @@
-"""`servelab kv`: pages, replay, bytes. Tables for people, sorted JSON for machines, one red line for a mistake."""
+"""`servelab kv`: pages, replay, convert, bytes. Tables for people, sorted JSON for machines, one line for a mistake."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,8 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from servelab.kv import convert, reuse, show, sizes, trace, waste
 from servelab.kv import pages as schemes
-from servelab.kv import reuse, show, sizes, trace, waste
 from servelab.kv.eviction import POLICIES
 from servelab.kv.limits import MAX_BLOCK, MAX_TOKENS, entry, short, whole
 from servelab.kv.models import CARDS, MODELS, Card, Model
@@ -113,6 +115,29 @@ def replay(
     if hits:
         show.reuse(hits)
     return None
+
+
+@app.command("convert")
+def convert_(
+    file: File,
+    out: Annotated[Path, typer.Argument(help="Where it goes; gzip where it ends in .gz.", metavar="OUT")],
+    as_json: Json = False,
+) -> None:
+    """Write a publisher's trace in the renamed columns that receipts name, and say its sha256."""
+    with _errors():
+        if out.exists():
+            raise ValueError(f"{out} exists already; give a new path, or remove it first")
+        with _progress(f"reading {file}", 1.0) as report:
+            requests = trace.read(file, progress=report)
+        content = convert.packed(requests, out.name)
+        try:
+            out.write_bytes(content)
+        except OSError as error:
+            raise ValueError(f"{out}: {(error.strerror or 'unwritable').lower()}; give a path in a folder") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if as_json:
+        return _print_json({"file": str(out), "requests": requests.requests, "sha256": digest})
+    return show.converted(str(out), requests.requests, digest)
 
 
 @app.command("bytes")

@@ -40,6 +40,11 @@ def waste(trace: Mapping[str, Any], slots: Mapping[str, Slots]) -> None:
     Console().print(table)
 
 
+def converted(path: str, requests: int, sha256: str) -> None:
+    """A file that was written, and the digest that a receipt would name."""
+    _title(f"{path}: {requests:,} requests, sha256 {sha256}")
+
+
 def reuse(hits: Mapping[str, Any]) -> None:
     """Hits in block references and in prompt tokens."""
     cache = "an infinite cache" if hits["blocks"] == "inf" else f"{hits['policy']}, {hits['blocks']:,} blocks"

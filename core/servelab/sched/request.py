@@ -32,7 +32,8 @@ class Workload:
     """Requests in order of arrival, one column per attribute; request i is index i.
 
     `arrival` ps, `prompt` tokens ≥ 1, `output` tokens ≥ 0. `hashes[i]` names the prompt's blocks of `hash_block`
-    tokens: equal ids mean equal prefixes; None where nothing is known to repeat. `tenant[i]` keeps prefix caches apart.
+    tokens; equal ids mean equal prefixes; None where nothing is known to repeat. `tenant[i]` keeps prefix caches
+    apart, `due[i]` ps after arrival the first token is wanted; both may be empty.
     """
 
     arrival: array[int]
@@ -41,14 +42,14 @@ class Workload:
     hashes: tuple[tuple[int, ...], ...] | None = None
     hash_block: int = HASH_BLOCK
     tenant: array[int] = field(default_factory=lambda: column(()))
+    due: array[int] = field(default_factory=lambda: column(()))
 
     def __post_init__(self) -> None:
         columns = {"arrival": self.arrival, "prompt": self.prompt, "output": self.output}
         sizes = {name: len(values) for name, values in columns.items()}
         if self.hashes is not None:
             sizes["hashes"] = len(self.hashes)
-        if self.tenant:
-            sizes["tenant"] = len(self.tenant)
+        sizes |= {name: len(values) for name in ("tenant", "due") if (values := getattr(self, name))}
         if len(set(sizes.values())) != 1:
             raise ValueError(f"columns of {sizes} entries; give one entry per request in each")
         limits = {"arrival": (0, MAX_ARRIVAL), "prompt": (1, MAX_LENGTH), "output": (0, MAX_LENGTH)}

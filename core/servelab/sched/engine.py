@@ -1,0 +1,36 @@
+"""One engine: what it may do in a step, and what a step costs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from servelab.kv.limits import entry, within
+from servelab.sched.cost import Cost
+from servelab.sched.policies import POLICIES
+
+UNLIMITED = 2**40
+"""Blocks of a pool that never runs out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A scheduling `policy` (a key of POLICIES) over a KV pool.
+
+    `budget`: most tokens in a step; `seqs`: most sequences at once, no more than the budget, since each may want a
+    token in every step; `blocks` × `block_size` tokens of KV memory. `prefix`: prompts reuse cached blocks.
+    """
+
+    cost: Cost = field(default_factory=Cost)
+    policy: str = "chunked"
+    budget: int = 8192
+    seqs: int = 256
+    blocks: int = UNLIMITED
+    block_size: int = 16
+    prefix: bool = False
+
+    def __post_init__(self) -> None:
+        entry("policy", self.policy, POLICIES)
+        within("budget", self.budget, 1, 2**24, "use 512 to 16,384 tokens a step")
+        within("seqs", self.seqs, 1, self.budget, "every sequence may want a token in each step: keep seqs ≤ budget")
+        within("blocks", self.blocks, 1, UNLIMITED, "give the engine's KV blocks")
+        within("block_size", self.block_size, 1, 65_536, "engines use 16")

@@ -1,0 +1,136 @@
+"""KV memory in the hot loop: exact block counts, and identities only for prompt blocks that a prefix cache may find.
+
+The rules are `servelab.kv`'s. `Counted` has no cache: a pool is a number. `Prefixes` finds prompts by the trace's block
+hashes: a hit needs every earlier block too, at least one token is always computed, a block nobody holds stays findable
+until it is the least recently released and its room is wanted, and a sequence gives its blocks back tail first.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from servelab.sched.engine import Engine
+from servelab.sched.request import Workload
+
+
+class Memory(Protocol):
+    """`free`: blocks that can be claimed, cached ones that nobody holds included."""
+
+    free: int
+
+    def admit(self, i: int, goal: int, reserve: int) -> int:
+        """Hold what is cached of request i, which wants `goal` tokens in all and must leave `reserve` blocks free.
+
+        The tokens found, or −1 if it cannot fit.
+        """
+
+    def claim(self, count: int) -> None:
+        """Take blocks, at most `free`."""
+
+    def written(self, i: int, tokens: int) -> None:
+        """The first `tokens` of request i are in memory: its full prompt blocks can be found."""
+
+    def release(self, i: int, blocks: int) -> None:
+        """Request i gives all its `blocks` back."""
+
+
+class Counted:
+    """A pool without a cache."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.free, self.size = engine.blocks, engine.block_size
+
+    def admit(self, i: int, goal: int, reserve: int) -> int:
+        return 0 if -(-goal // self.size) <= self.free - reserve else -1
+
+    def claim(self, count: int) -> None:
+        self.free -= count
+
+    def written(self, i: int, tokens: int) -> None:
+        pass
+
+    def release(self, i: int, blocks: int) -> None:
+        self.free += blocks
+
+
+class Prefixes:
+    """A pool with a prefix cache over the workload's hashes; a hashed block is `unit` blocks of the pool."""
+
+    def __init__(self, work: Workload, engine: Engine) -> None:
+        if work.hash_block % engine.block_size:
+            raise ValueError(
+                f"block_size {engine.block_size} does not divide the trace's hash blocks of {work.hash_block} tokens; "
+                "use a divisor of it"
+            )
+        self.work, self.size = work, engine.block_size
+        self.unit = work.hash_block // engine.block_size
+        self.free = self.empty = engine.blocks
+        self.refs: dict[tuple[int, int], int] = {}
+        self.idle: dict[tuple[int, int], None] = {}  # in order of release
+        self.held: dict[int, list[tuple[int, int]]] = {}
+
+    def keys(self, i: int) -> list[tuple[int, int]]:
+        tenant = self.work.tenant[i] if self.work.tenant else 0
+        return [(tenant, name) for name in self.work.hashes[i]] if self.work.hashes else []
+
+    def found(self, i: int) -> list[tuple[int, int]]:
+        """The cached blocks with which request i could begin."""
+        refs, idle, out = self.refs, self.idle, []
+        for key in self.keys(i)[: (self.work.prompt[i] - 1) // self.work.hash_block]:
+            if key not in refs and key not in idle:
+                break
+            out.append(key)
+        return out
+
+    def admit(self, i: int, goal: int, reserve: int) -> int:
+        refs, idle = self.refs, self.idle
+        hits = self.found(i)
+        parked = sum(key in idle for key in hits)
+        if -(-goal // self.size) - (len(hits) - parked) * self.unit > self.free - reserve:
+            return -1
+        for key in hits:
+            if key in idle:
+                del idle[key]
+                self.free -= self.unit
+                refs[key] = 1
+            else:
+                refs[key] += 1
+        self.held[i] = hits
+        return len(hits) * self.work.hash_block
+
+    def claim(self, count: int) -> None:
+        self.free -= count
+        self.empty -= count
+        while self.empty < 0:
+            del self.idle[next(iter(self.idle))]
+            self.empty += self.unit
+
+    def written(self, i: int, tokens: int) -> None:
+        held = self.held[i]
+        full = min(tokens, self.work.prompt[i]) // self.work.hash_block
+        if len(held) >= full:
+            return
+        for key in self.keys(i)[len(held) : full]:
+            if key in self.refs or key in self.idle:
+                return  # somebody computed the same meanwhile; ours stays private
+            self.refs[key] = 1
+            held.append(key)
+
+    def release(self, i: int, blocks: int) -> None:
+        held = self.held.pop(i)
+        own = blocks - len(held) * self.unit
+        self.free += own
+        self.empty += own
+        for key in reversed(held):
+            left = self.refs[key] - 1
+            if left:
+                self.refs[key] = left
+            else:
+                del self.refs[key]
+                self.idle[key] = None
+                self.free += self.unit
+
+    def check(self, in_use: int) -> None:
+        """The invariants, given the blocks that sequences hold beside shared ones."""
+        assert not self.refs.keys() & self.idle.keys(), "a block is held and idle"
+        assert self.empty >= 0 and self.free == self.empty + len(self.idle) * self.unit, "free ≠ empty + idle"

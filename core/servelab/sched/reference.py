@@ -1,0 +1,169 @@
+"""The same simulation one step at a time, as plain as it can be said: what the fast one must equal, event for event.
+
+Every sequence is an object with its own counters, every block is claimed by somebody, and every step asks every
+question again. It follows vLLM v1's schedule(): running sequences in order of admission, each with one token or its
+next chunk, preempting from the end of the list when no block is left; then, unless somebody was preempted, waiting
+requests while tokens, sequences and blocks for their whole length last. No prefix cache, one replica.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from servelab.kv.blocks import BlockPool
+from servelab.sched.engine import Engine
+from servelab.sched.policies import POLICIES
+from servelab.sched.request import Workload
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """`done` tokens are computed and `said` generated; `goal` are to be computed before it decodes."""
+
+    i: int
+    key: int
+    goal: int
+    done: int = 0
+    said: int = 0
+    blocks: tuple[int, ...] = ()
+
+    @property
+    def prompting(self) -> bool:
+        return self.done < self.goal
+
+
+Event = tuple[int, str, int, int]
+"""(ps, "admit" | "chunk" | "token" | "finish" | "preempt" | "step", request or duration, number)."""
+
+
+class Reference:
+    """One engine over one workload; `events` is everything that happened, in order."""
+
+    def __init__(self, work: Workload, engine: Engine) -> None:
+        self.work, self.engine, self.policy = work, engine, POLICIES[engine.policy]
+        self.pool = BlockPool(engine.blocks)
+        self.waiting: list[Sequence] = []
+        self.running: list[Sequence] = []
+        self.events: list[Event] = []
+        self.now = self.seen = self.next = self.width = 0
+
+    def run(self) -> list[Event]:
+        work = self.work
+        while self.next < len(work) or self.running or self.waiting:
+            if not self.running and not self.waiting:
+                self.now = self.seen = max(self.now, work.arrival[self.next])
+            self.arrive(self.seen if self.engine.cost.overlap else self.now)
+            if self.running or self.waiting:
+                self.iterate()
+        return self.events
+
+    def arrive(self, until: int) -> None:
+        work, key = self.work, self.policy.key
+        while self.next < len(work) and work.arrival[self.next] <= until:
+            i = self.next
+            self.next += 1
+            if work.prompt[i] + max(work.output[i] - 1, 0) <= self.pool.total * self.engine.block_size:
+                self.waiting.append(Sequence(i, key(work, i) if key else 0, work.prompt[i]))
+
+    def grow(self, one: Sequence, tokens: int) -> bool:
+        """Blocks for `tokens` more of a sequence, if the pool has them."""
+        need = -(-(one.done + tokens) // self.engine.block_size) - len(one.blocks)
+        if need > self.pool.free:
+            return False
+        one.blocks += tuple(self.pool.alloc(need))
+        return True
+
+    def preempt(self) -> Sequence:
+        one = self.running.pop()
+        self.pool.release(one.blocks)
+        self.events.append((self.now, "preempt", one.i, one.said))
+        goal = self.work.prompt[one.i] + one.said
+        self.waiting.append(Sequence(one.i, one.key, goal, said=one.said))
+        return one
+
+    def iterate(self) -> None:
+        mixed, budget = self.policy.step == "mixed", self.engine.budget
+        step: list[tuple[Sequence, int]] = []
+        preempted = False
+        at = 0
+        while at < len(self.running):
+            one = self.running[at]
+            tokens = min(one.goal - one.done, budget) if one.prompting else 1
+            fits = self.grow(one, tokens)
+            while not fits:
+                preempted = True
+                if self.preempt() is one:
+                    break
+                fits = self.grow(one, tokens)
+            if not fits:
+                break
+            if tokens:
+                step.append((one, tokens))
+            budget -= tokens if mixed else 0
+            at += 1
+        decodes = [pair for pair in step if not pair[0].prompting]
+        chunks = [pair for pair in step if pair[0].prompting]
+        admitted = 0
+        if not preempted and not (self.policy.step == "batch" and self.running):
+            admitted = self.admit(chunks, budget)
+        self.execute(decodes, chunks, admitted)
+
+    def admit(self, chunks: list[tuple[Sequence, int]], budget: int) -> int:
+        kind, count = self.policy.step, 0
+        while self.waiting and budget > 0 and len(self.running) < self.engine.seqs:
+            one = min(self.waiting, key=lambda s: (s.key, s.i))
+            if kind == "prompts" and one.goal > budget and chunks:
+                break
+            if -(-one.goal // self.engine.block_size) > self.pool.free:
+                break
+            tokens = min(one.goal, budget) if kind == "mixed" else one.goal
+            self.grow(one, tokens)
+            self.waiting.remove(one)
+            self.running.append(one)
+            chunks.append((one, tokens))
+            count += 1
+            budget -= tokens if kind != "batch" else 0
+            self.events.append((self.now, "admit", one.i, 0))
+        return count
+
+    def execute(self, decodes: list[tuple[Sequence, int]], chunks: list[tuple[Sequence, int]], admitted: int) -> None:
+        cost, start = self.engine.cost, self.now
+        if chunks:
+            if self.policy.step != "mixed":
+                for one, _ in decodes:  # they stand still: what was claimed for them waits for their turn
+                    self.shrink(one)
+                decodes = []
+            tokens = sum(n for _, n in chunks)
+            pairs = sum(n * one.done + n * (n + 1) // 2 for one, n in chunks)
+            whole = sum(one.done + n == one.goal for one, n in chunks)
+            ctx = sum(one.done + 1 for one, _ in decodes)
+            took = cost.step(len(decodes), ctx, tokens, pairs, len(chunks), admitted, len(decodes) + whole)
+        else:
+            width = self.width if self.policy.step == "batch" else len(decodes)
+            line = cost.line(width)
+            took = max(line.floor, line.base + line.slope * sum(one.done + 1 for one, _ in decodes))
+        self.seen, self.now = start, start + took
+        self.events.append((start, "step", took, len(decodes)))
+        for one, n in chunks:
+            self.events.append((start, "chunk", one.i, n))
+        for one, n in decodes + chunks:
+            one.done += n
+            if one.done >= one.goal:
+                self.speak(one)
+        if chunks:
+            self.width = len(self.running)
+
+    def shrink(self, one: Sequence) -> None:
+        keep = -(-one.done // self.engine.block_size)
+        self.pool.release(one.blocks[keep:])
+        one.blocks = one.blocks[:keep]
+
+    def speak(self, one: Sequence) -> None:
+        output = self.work.output[one.i]
+        if one.said < output:
+            one.said += 1
+            self.events.append((self.now, "token", one.i, one.said))
+        if one.said >= output:
+            self.events.append((self.now, "finish", one.i, one.said))
+            self.running.remove(one)
+            self.pool.release(one.blocks)

@@ -1,0 +1,272 @@
+"""One engine at work: its queue, its running sequences and its memory, advanced from boundary to boundary.
+
+Decoding sequences are a count `n` and a sum `ctx` of their context tokens, since every one of them gains a token in
+every decode step; a heap holds the step at which each of them ends. Blocks are counted, not named: a sequence needs
+its next block when its context is a multiple of the block size, so `wants[s mod block_size]` sequences want one in step
+s, and the blocks of k steps are a sum of at most block_size entries.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from servelab.sched.cost import Line, reach, total
+from servelab.sched.memory import Counted, Memory, Prefixes
+from servelab.sched.policies import POLICIES
+
+if TYPE_CHECKING:
+    from servelab.sched.simulate import Log
+
+FOREVER = 2**63
+PROMPT = -1
+"""In place of the step at which a sequence joined the decodes, while its prompt is not complete."""
+
+
+class Replica:
+    """Replica `number` of a run; writes into `log`. `load`: tokens still to compute, for routers."""
+
+    def __init__(self, log: Log, number: int, detail: bool) -> None:
+        work, engine = log.work, log.engine
+        self.log, self.work, self.engine, self.detail = log, work, engine, detail
+        self.policy, self.overlap, self.size = POLICIES[engine.policy], engine.cost.overlap, engine.block_size
+        self.memory: Memory = Prefixes(work, engine) if engine.prefix else Counted(engine)
+        self.waiting: list[tuple[int, int]] = []  # heap of (key, request)
+        self.running: dict[int, int] = {}  # request → step at which it joined the decodes; in order of admission
+        self.part: tuple[int, int] | None = None  # a prompt that was cut: (request, tokens done)
+        self.heap: list[tuple[int, int]] = []  # (last decode step, request), stale where `end` differs
+        self.end: dict[int, int] = {}
+        self.said: dict[int, int] = {}  # tokens generated before a preemption
+        self.heard: dict[int, int] = {}  # when a preempted request's last token came
+        self.lag: list[tuple[int, int]] = []  # decodes that stand still: (how many, since when)
+        self.wants = [0] * engine.block_size
+        self.lines: dict[int, Line] = {}
+        self.now = self.seen = self.spoken = 0
+        self.step = self.n = self.ctx = self.load = self.width = 0
+        self.short = False  # somebody was preempted for this step, so nobody is admitted to it
+        self.steps, self.stalls = log.steps[number], log.stalls[number]
+        self.preempted, self.chunks = log.preempted[number], log.chunks[number]
+
+    def push(self, i: int) -> None:
+        """Request i arrives; the replica has been advanced to that moment."""
+        self.load += self.work.prompt[i] + self.work.output[i]
+        if not self.running and not self.waiting:
+            self.now = self.seen = max(self.now, self.work.arrival[i])
+        self.queue(i)
+
+    def queue(self, i: int) -> None:
+        key = self.policy.key
+        heappush(self.waiting, (key(self.work, i) if key else 0, i))
+
+    def advance(self, until: int) -> None:
+        """Run every step that is decided before `until`; an arrival at that moment is seen by the next one."""
+        while (self.running or self.waiting) and (self.seen if self.overlap else self.now) < until:
+            chunks, admitted = self.compose()
+            if chunks:
+                self.prefill(chunks, admitted)
+            else:
+                self.decode(until)
+
+    def compose(self) -> tuple[list[tuple[int, int, int]], int]:
+        """The prompts of the next step: chunks (request, tokens before, tokens), and how many of them are new."""
+        memory, size = self.memory, self.size
+        wanted = self.wants[(self.step + 1) % size]
+        short = wanted > memory.free
+        if short:
+            wanted = self.make_room()
+        budget = self.engine.budget - (self.n if self.policy.step == "mixed" else 0)
+        chunks: list[tuple[int, int, int]] = []
+        if self.part:
+            i, done = self.part
+            tokens = min(self.goal(i) - done, budget)
+            blocks = -(-(done + tokens) // size) - -(-done // size)
+            if blocks > memory.free - wanted:
+                self.preempt()
+                short = True
+            elif tokens:
+                memory.claim(blocks)
+                chunks.append((i, done, tokens))
+                budget -= tokens
+        self.short = short
+        if short or not self.waiting or (self.policy.step == "batch" and self.running):
+            return chunks, 0
+        return chunks, self.admit(chunks, budget, wanted)
+
+    def admit(self, chunks: list[tuple[int, int, int]], budget: int, reserve: int) -> int:
+        """Take waiting requests into the step while tokens, sequences and memory last; how many."""
+        kind, memory, size, waiting, running = self.policy.step, self.memory, self.size, self.waiting, self.running
+        seqs, count = self.engine.seqs, 0
+        while waiting and budget > 0 and len(running) < seqs:
+            i = waiting[0][1]
+            goal = self.goal(i)
+            if kind == "prompts" and goal > budget and chunks:
+                break
+            cached = memory.admit(i, goal, reserve)
+            if cached < 0:
+                break
+            heappop(waiting)
+            running[i] = PROMPT
+            self.load -= cached
+            tokens = min(goal - cached, budget) if kind == "mixed" else goal - cached
+            memory.claim(-(-(cached + tokens) // size) - -(-cached // size))
+            memory.written(i, cached + tokens)
+            chunks.append((i, cached, tokens))
+            count += 1
+            if kind != "batch":
+                budget -= tokens
+            if self.log.admitted[i] < 0:
+                self.log.admitted[i], self.log.cached[i] = self.now, cached
+        return count
+
+    def goal(self, i: int) -> int:
+        """Tokens to compute before request i decodes (again): its prompt, and what it generated before."""
+        return self.work.prompt[i] + self.said.get(i, 0)
+
+    def prefill(self, chunks: list[tuple[int, int, int]], admitted: int) -> None:
+        """One step with prompts in it; the decodes beside them advance if the policy mixes."""
+        mixed, goal = self.policy.step == "mixed", self.goal
+        n, ctx = (self.n, self.ctx + self.n) if mixed else (0, 0)
+        tokens = pairs = whole = 0
+        for i, done, k in chunks:
+            tokens += k
+            pairs += k * done + k * (k + 1) // 2
+            whole += done + k == goal(i)
+        start, self.part = self.now, None
+        took = self.engine.cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole)
+        if n:
+            self.memory.claim(self.wants[(self.step + 1) % self.size])
+        elif self.n and not self.lag:
+            self.lag = [(self.n, start)]
+        self.steps.extend((start, 1, n, self.ctx, tokens, took))
+        self.seen, self.now = start, start + took
+        self.load -= tokens + n + whole
+        if mixed:
+            self.step += 1
+            self.ctx += n
+            self.spoken = self.now
+            self.leave()
+        before = self.n
+        for i, done, k in chunks:
+            if self.detail:
+                self.chunks.extend((start, self.now, i, k))
+            if done + k < goal(i):
+                self.part = i, done + k
+                self.memory.written(i, done + k)
+            else:
+                self.speak(i, done + k)
+        if not mixed:
+            self.lag.append((self.n - before, self.now))
+        self.width = len(self.running)
+
+    def decode(self, until: int) -> None:
+        """A run of decode steps, to the first boundary at which anything may change."""
+        n, ctx, start, heap, end = self.n, self.ctx, self.now, self.heap, self.end
+        while end.get(heap[0][1]) != heap[0][0]:
+            heappop(heap)
+        width = self.width if self.policy.step == "batch" else n
+        line = self.lines.get(width) or self.lines.setdefault(width, self.engine.cost.line(width))
+        k = 1 if self.short else self.affordable(heap[0][0] - self.step)  # whoever was kept out may come in next
+        took = total(line, ctx, n, k)
+        if start + took > until:
+            span = until - start
+            k = min(k, reach(line, ctx, n, span) + self.overlap if span > 0 else 1)
+            took = total(line, ctx, n, k)
+        self.memory.claim(self.need(k))
+        if self.lag:
+            self.catch_up(start)
+        self.steps.extend((start, k, n, ctx, 0, took))
+        self.seen = start + total(line, ctx, n, k - 1) if self.overlap else start
+        self.now = self.spoken = start + took
+        self.ctx = ctx + n * k
+        self.step += k
+        self.load -= n * k
+        self.leave()
+
+    def need(self, steps: int) -> int:
+        """Blocks that the next `steps` decode steps take."""
+        size, wants, after = self.size, self.wants, self.step + 1
+        cycles, rest = divmod(steps, size)
+        return self.n * cycles + sum([wants[(after + j) % size] for j in range(rest)])
+
+    def affordable(self, steps: int) -> int:
+        """At most `steps` decode steps, as far as the pool has blocks; it has them for one."""
+        size, n, wants, free, after = self.size, self.n, self.wants, self.memory.free, self.step + 1
+        if n * (steps // size + 1) <= free or self.need(steps) <= free:
+            return steps
+        cycles = free // n
+        steps, free = cycles * size, free - n * cycles
+        while (next_one := wants[(after + steps) % size]) <= free:
+            free -= next_one
+            steps += 1
+        return steps
+
+    def catch_up(self, start: int) -> None:
+        """Decodes stood still until `start`: their next token is so much later."""
+        row = len(self.steps) // 6
+        for count, since in self.lag:
+            if start > since:
+                self.stalls.extend((row, count, start - since))
+        self.lag = []
+
+    def speak(self, i: int, context: int) -> None:
+        """Request i's prompt is complete: it has its next token, and decodes from the next step on."""
+        log, work, now = self.log, self.work, self.now
+        self.memory.written(i, context)
+        if log.first[i] < 0 and work.output[i]:
+            log.first[i] = now
+        elif i in self.heard:
+            self.stalls.extend((-1, 1, now - self.heard.pop(i)))
+        left = work.output[i] - self.said.get(i, 0) - 1
+        if left <= 0:
+            del self.running[i]
+            log.finish[i] = now
+            self.said.pop(i, None)
+            self.memory.release(i, -(-context // self.size))
+            return
+        self.running[i] = self.step
+        self.end[i] = self.step + left
+        heappush(self.heap, (self.step + left, i))
+        self.n += 1
+        self.ctx += context
+        self.wants[(self.step + 1 - context) % self.size] += 1
+
+    def leave(self) -> None:
+        """Sequences whose last token this step was go, with their memory."""
+        heap, step, work = self.heap, self.step, self.work
+        while heap and heap[0][0] <= step:
+            end, i = heappop(heap)
+            if self.end.get(i) == end:
+                self.stop(i, work.prompt[i] + work.output[i] - 1)
+                self.log.finish[i] = self.now
+                self.said.pop(i, None)
+
+    def stop(self, i: int, context: int) -> None:
+        """Request i decodes no more; it has `context` tokens in memory."""
+        del self.running[i], self.end[i]
+        self.n -= 1
+        self.ctx -= context
+        self.wants[(self.step + 1 - context) % self.size] -= 1
+        self.memory.release(i, -(-context // self.size))
+
+    def make_room(self) -> int:
+        """Preempt from the last admitted on until the others' next blocks are free; how many blocks those are."""
+        while (wanted := self.wants[(self.step + 1) % self.size]) > self.memory.free:
+            self.preempt()
+        return wanted
+
+    def preempt(self) -> None:
+        """The last admitted sequence gives its memory up and queues again."""
+        i = next(reversed(self.running))
+        if self.part and self.part[0] == i:
+            self.memory.release(i, -(-self.part[1] // self.size))
+            self.part = None
+            del self.running[i]
+            said = self.said.get(i, 0)
+        else:
+            said = self.work.output[i] - (self.end[i] - self.step)
+            self.heard[i] = self.log.first[i] if said == 1 else self.spoken
+            self.stop(i, self.work.prompt[i] + said - 1)
+            self.load += self.work.prompt[i] + said
+            self.said[i] = said
+        self.preempted.extend((self.now, i, said))
+        self.queue(i)

@@ -1,0 +1,97 @@
+"""Requests through engines, iteration by iteration, with runs of equal decode steps in closed form.
+
+At each boundary between steps: whoever has arrived joins the queue; every running sequence gets room for its next
+token, and where the pool has no block left the last admitted one is preempted (its memory freed, to be computed again,
+prompt and all it generated); then prompts, a chunk that was cut before the waiting ones, fill the budget while their
+whole length fits the pool. This is vLLM v1's schedule(), with its rules of memory. An arrival at exactly a boundary is
+seen there. An engine that overlaps its work with the GPU's decides one step ahead: it sees who had arrived when the
+step before began.
+
+A run of decode steps ends at the first boundary where anything may change: a sequence ends, a request arrives, or a
+block is wanting. In between, nothing is decided, so k steps cost one evaluation of `cost.total`. `reference` does the
+same one step at a time.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from servelab.sched.engine import Engine
+from servelab.sched.replica import FOREVER, Replica
+from servelab.sched.request import Workload, column
+
+NEVER = -1
+"""In place of a time that never came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What happened; times in ps, NEVER where something did not happen.
+
+    By request: `replica` (−1: refused, it cannot fit), `admitted` into its first step, `first` token, `finish`, prompt
+    tokens `cached`. `steps[r]`: replica r's steps in order, six numbers each: start, count, decodes, context tokens
+    before, prefill tokens, duration of all of them. `stalls[r]`: (step row, decodes, ps): in the first step of that
+    row so many decodes had waited so much longer for their token. `preempted[r]`: (time, request, tokens generated).
+    `chunks[r]`: (start, end, request, tokens), where detail was asked for.
+    """
+
+    work: Workload
+    engine: Engine
+    replica: array[int]
+    admitted: array[int]
+    first: array[int]
+    finish: array[int]
+    cached: array[int]
+    steps: tuple[array[int], ...]
+    stalls: tuple[array[int], ...]
+    preempted: tuple[array[int], ...]
+    chunks: tuple[array[int], ...]
+
+
+Router = Callable[[Sequence[Replica], Workload, int], int]
+
+
+def round_robin(replicas: Sequence[Replica], work: Workload, i: int) -> int:
+    """In turn, whatever their load."""
+    return i % len(replicas)
+
+
+def least_load(replicas: Sequence[Replica], work: Workload, i: int) -> int:
+    """To the replica with the fewest tokens still to compute; ties go to the lowest number."""
+    return min(range(len(replicas)), key=lambda r: (replicas[r].load, r))
+
+
+ROUTERS: dict[str, Router] = {"round_robin": round_robin, "least_load": least_load}
+BLIND = {round_robin}
+"""Routers that look at no replica's state: the others need not be brought up to date for them."""
+
+
+def simulate(
+    work: Workload, engine: Engine, replicas: int = 1, router: Router = round_robin, detail: bool = False
+) -> Log:
+    """Run the workload to its end. ValueError for fewer than one replica."""
+    if not 1 <= replicas <= 4096:
+        raise ValueError(f"{replicas} replicas are outside 1…4096; use at least 1")
+    never = array("q", [NEVER]) * len(work)
+    log = Log(
+        work, engine, never[:], never[:], never[:], never[:], column([0]) * len(work),
+        *(tuple(column(()) for _ in range(replicas)) for _ in range(4)),
+    )  # fmt: skip
+    fleet = [Replica(log, number, detail) for number in range(replicas)]
+    arrival, pool = work.arrival, engine.blocks * engine.block_size
+    blind = router in BLIND
+    for i in range(len(work)):
+        if work.prompt[i] + max(work.output[i] - 1, 0) > pool:
+            continue  # refused: it could never be held
+        if not blind:
+            for one in fleet:
+                one.advance(arrival[i])
+        number = router(fleet, work, i)
+        log.replica[i] = number
+        fleet[number].advance(arrival[i])
+        fleet[number].push(i)
+    for one in fleet:
+        one.advance(FOREVER)
+    return log

@@ -30,6 +30,9 @@ def test_list(folder: Folder) -> None:
         ("timing", "measured"),
     ]
     assert "squares/core-2026-11-30.json" in run(folder, "list").stdout
+    assert {row["system"] for row in rows} and "system" not in run(folder, "list").stdout
+    narrow = CliRunner().invoke(app, ["list", "--receipts", str(folder.path)], env={"COLUMNS": "50"}).stdout
+    assert "…" not in narrow, "names are folded, not cut"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +57,8 @@ def test_verify(folder: Folder) -> None:
     assert row in report["recomputed"]["squares/core-2026-11-30.json"]
     shown = run(folder, "verify")
     assert shown.exit_code == 0 and "4 receipts, 0 problems, 1 parts not checked" in shown.stdout
+    (line,) = [line for line in shown.stdout.splitlines() if "sides/" in line]
+    assert "2 of 2 numbers and the statistic" in line
 
 
 def test_verify_names_what_is_wrong(folder: Folder, tmp_path: Path) -> None:

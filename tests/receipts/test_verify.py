@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from small_receipts import DERIVED, Folder
 from servelab.receipt import load_all
 from servelab.receipt.canonical import canonical, parse
 from servelab.receipt.store import load
-from servelab.receipt.verify import Report, verify
+from servelab.receipt.verify import Report, Skipped, verify
 
 
 def found(report: Report) -> list[tuple[str, str]]:
@@ -33,6 +34,31 @@ def test_without_the_data_it_says_what_was_not_recomputed(folder: Folder, tmp_pa
     assert set(sides) == {"statistic from sides.txt", "first"}
     assert "set SERVELAB_DATA or --data" in sides["statistic from sides.txt"]
     assert [row.metric for row in report.recomputed["sides/core-2026-11-30.json"].rows] == ["total"]
+
+
+def test_what_was_not_checked_is_told_once_for_each_receipt_and_reason() -> None:
+    parts = [Skipped("a/b.json", f"m{i}", "the trace is needed") for i in range(5)]
+    report = Report((), (), {}, (), (*parts, Skipped("a/b.json", "commit", "a shallow clone")))
+    assert report.unchecked() == [
+        "a/b.json: not checked: m0 and 4 more: the trace is needed",
+        "a/b.json: not checked: commit: a shallow clone",
+    ]
+
+
+def test_without_cryptography_the_signature_is_not_checked_and_all_else_is(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("cryptography", *(name for name in sys.modules if name.startswith("cryptography."))):
+        monkeypatch.setitem(sys.modules, name, None)
+    report = verify(folder.path)
+    assert found(report) == [] and report.signed_by == ()
+    skipped = next(s for s in report.skipped if s.receipt == "attestation.json")
+    assert str(skipped) == (
+        "attestation.json: signature not checked: needs cryptography; pip install 'servelab[site]'"
+    )
+    path = folder.file("squares")
+    path.write_bytes(path.read_bytes().replace(b'"value":144', b'"value":145'))
+    assert (f"squares/{path.name}", "changed") in found(verify(folder.path))
 
 
 def test_one_digit_changed(folder: Folder) -> None:

@@ -51,7 +51,8 @@ def check(project: Project) -> Outcome:
     report = verify(project.receipts)
     problems = [f"receipts/{problem}" for problem in report.problems]
     signers = ", ".join(report.signed_by) or "nobody"
-    notes = [f"receipts/{skipped}" for skipped in report.skipped]
+    notes = [f"receipts/{path}: {again.note}" for path, again in report.recomputed.items()]
+    notes += [f"receipts/{line}" for line in report.unchecked()]
     notes += [f"receipts: {len(report.receipts)} checked, {len(report.recomputed)} recomputed, signed by {signers}"]
     try:
         problems += assets.check_pins(project)

@@ -3,8 +3,9 @@
     lengths         CSV          arrival_s (seconds since the first arrival, six decimals), prompt_tokens, output_tokens
     block hashes    JSON lines   arrival_ms, prompt_tokens, output_tokens, hash_ids; no spaces
 
-Requests in order of arrival, lines end in \\n. As gzip: level 9, no time stamp, the name without its ".gz" inside. depends on the trace alone. The gzip's bytes also depend on the compressor: zlib's own gives the receipts' digests,
-another one (zlib-ng, say) gives a file with the same text and another digest.
+Requests in order of arrival, a line feed after each. As gzip: level 9, no time stamp, the name without ".gz" inside.
+The text depends on the trace alone. The gzip's bytes also depend on the compressor: zlib's own gives the receipts'
+digests, another one (zlib-ng, say) gives a file with the same text and another digest.
 """
 
 from __future__ import annotations

@@ -30,6 +30,10 @@ PAYLOAD = "application/vnd.in-toto+json"
 MEANING = "The signer ran each receipt's command at the commit it names. Integrity and origin, not truth."
 
 
+class NotInstalled(ValueError):
+    """A package of the site extra is not there: nothing is wrong, but nothing was checked either."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attestation:
     """`subjects`: relative path → sha256. `payload`: the signed bytes. `signatures`: (key id, signature bytes)."""
@@ -173,7 +177,7 @@ def _site(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise ValueError(f"keys and signatures need {module.split('.')[0]}; pip install 'servelab[site]'") from error
+        raise NotInstalled(f"keys and signatures need {module.split('.')[0]}; pip install 'servelab[site]'") from error
 
 
 def _private(path: Path) -> Any:

@@ -46,9 +46,10 @@ def list_(receipts: Folder = HERE, as_json: Json = False) -> None:
     ]
     if as_json:
         return _print_json(rows)
-    table = Table("kind", "file", "evidence", "date", "system", "claims")
+    shown = ("kind", "file", "evidence", "date", "claims")
+    table = Table(*(Column(name, overflow="fold") for name in shown))
     for row in rows:
-        table.add_row(*map(str, row.values()))
+        table.add_row(*(str(row[name]) for name in shown))
     return Console().print(table)
 
 
@@ -179,12 +180,14 @@ def _show(report: Report) -> None:
     table = Table(
         *(Column(name, overflow="fold") for name in ("receipt", "unmodified", "signed by", "reproduced here"))
     )
-    signed = ", ".join(report.signed_by) or "nobody"
+    unknown = any(s.part == "signature" for s in report.skipped)
+    signed = ", ".join(report.signed_by) or ("not checked" if unknown else "nobody")
+    same = "yes" if report.signed_by else "as attested" if unknown else "not attested"
     for receipt in report.receipts:
-        unmodified = "no" if receipt.path in changed else "yes" if report.signed_by else "not attested"
+        unmodified = "no" if receipt.path in changed else same
         table.add_row(receipt.path, unmodified, signed, _reproduced(report.recomputed.get(receipt.path)))
     console.print(table)
-    for line in _skipped(report):
+    for line in report.unchecked():
         console.print(f"[dim]·[/dim] {escape(line)}", soft_wrap=True, highlight=False)
     for problem in report.problems:
         console.print(f"[bold red]✗[/bold red] {escape(str(problem))}", soft_wrap=True, highlight=False)
@@ -193,19 +196,14 @@ def _show(report: Report) -> None:
     )
 
 
-def _skipped(report: Report) -> list[str]:
-    """One line for each reason."""
-    parts: dict[tuple[str, str], list[str]] = {}
-    for s in report.skipped:
-        parts.setdefault((s.receipt, s.why), []).append(s.part)
-    return [f"{receipt}: not checked: {', '.join(names)}: {why}" for (receipt, why), names in parts.items()]
-
-
 def _reproduced(again: Recomputation | None) -> str:
     if again is None:
         return "no"
-    good, whole = sum(row.same for row in again.rows), len(again.rows) + len(again.missing)
-    return f"{good} of {whole} rows" + (" (statistic as committed)" if again.absent else "")
+    numbers, parts = ([row.same for row in again.rows if row.statistic is kind] for kind in (False, True))
+    text = f"{sum(numbers)} of {len(numbers) + len(again.missing)} numbers"
+    if again.absent:
+        return f"{text} (statistic as committed)"
+    return text + ((" and the statistic" if all(parts) else ", not the statistic") if parts else "")
 
 
 def _print_json(value: Any) -> None:

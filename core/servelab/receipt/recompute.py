@@ -41,6 +41,11 @@ class Row:
     recomputed: int | float | str
     same: bool
 
+    @property
+    def statistic(self) -> bool:
+        """A part of the receipt's statistic, not one of its numbers."""
+        return self.metric.startswith("statistic.")
+
 
 @dataclass(frozen=True, slots=True)
 class Recomputation:
@@ -125,10 +130,12 @@ def _digest(value: Any) -> str:
 
 
 def _note(receipt: Receipt, rows: Sequence[Row], absent: Sequence[str], missing: int) -> str:
+    parts = sum(row.statistic for row in rows)
+    told = f"{len(rows) - parts} numbers" + (f" and {'part of ' if absent else ''}the statistic" if parts else "")
     if receipt.evidence == "derived":
-        return f"All {len(rows)} rows recomputed from the core alone."
+        return f"All {told} recomputed from the core alone."
     if not absent:
-        return f"All {len(rows)} rows recomputed from {' and '.join(d.name for d in receipt.data)}."
+        return f"All {told} recomputed from {' and '.join(d.name for d in receipt.data)}."
     known = "the committed statistic" if len(absent) == len(receipt.data) else "the files and the committed statistic"
     rest = f"{missing} more metrics and the statistic" if missing else "the statistic itself"
-    return f"{len(rows)} rows recomputed from {known}; {rest} would need {' and '.join(absent)}."
+    return f"{told} recomputed from {known}; {rest} would need {' and '.join(absent)}."

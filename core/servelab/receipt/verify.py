@@ -62,6 +62,14 @@ class Report:
     problems: tuple[Problem, ...]
     skipped: tuple[Skipped, ...]
 
+    def unchecked(self) -> list[str]:
+        """One line for each receipt and reason; of more than three parts, the first and how many more."""
+        parts: dict[tuple[str, str], list[str]] = {}
+        for s in self.skipped:
+            parts.setdefault((s.receipt, s.why), []).append(s.part)
+        told = {key: ", ".join(n) if len(n) < 4 else f"{n[0]} and {len(n) - 1} more" for key, n in parts.items()}
+        return [f"{receipt}: not checked: {what}: {why}" for (receipt, why), what in told.items()]
+
 
 def data_directory() -> Path:
     """Where outside data lies: SERVELAB_DATA, by default ../shared/data."""
@@ -92,7 +100,7 @@ def verify(directory: Path, data: Path | None = None, *, signature: bool = True)
     problems += _history(directory, receipts, skipped)
     signed_by: list[str] = []
     if signature and paths:
-        signed_by, found = _attested(directory, paths)
+        signed_by, found = _attested(directory, paths, skipped)
         problems += found
     return Report(tuple(receipts), tuple(signed_by), recomputed, tuple(problems), tuple(skipped))
 
@@ -157,10 +165,14 @@ def _again(
     skipped += [Skipped(receipt.path, name, why) for name, why in result.missing.items()]
 
 
-def _attested(directory: Path, paths: list[Path]) -> tuple[list[str], list[Problem]]:
+def _attested(directory: Path, paths: list[Path], skipped: list[Skipped]) -> tuple[list[str], list[Problem]]:
+    labels: list[str] = []
+    found: list[str] = []
     try:
         attestation = attest.read((directory / ATTESTATION).read_bytes())
         labels, found = attest.check_signatures(attestation, attest.public_keys(directory))
+    except attest.NotInstalled:
+        skipped.append(Skipped(ATTESTATION, "signature", "needs cryptography; pip install 'servelab[site]'"))
     except FileNotFoundError:
         message = "missing: nobody stands behind these receipts yet; run servelab receipts attest --key FILE"
         return [], [Problem(ATTESTATION, "attestation", message)]

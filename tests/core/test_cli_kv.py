@@ -101,7 +101,23 @@ def test_bytes_on_a_card():
     assert card["room_bytes"] == room and card["fits"]
     assert {name: row["conversations"] for name, row in card["schemes"].items()} == expected
     assert f"{expected['shared']:,}" in run(*arguments)[0]
+    assert "A preallocated slot holds 131,072 tokens, the model's whole context" in run(*arguments)[0]
+    assert "holds 4,096 tokens, as asked with --max-len" in run(*arguments, "--max-len", "4096")[0]
     assert "does not fit on L4" in run("bytes", "--model", "Llama-3.1-70B", "--card", "L4")[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "card", "model", "dtype"),
+    [
+        (("H100", "Llama-3.1-8", "FP8"), "H100 80GB", "Llama-3.1-8B", "fp8"),
+        (("l4", "qwen3", "b"), "L4", "Qwen3-8B", "bf16"),
+        (("l40", "MISTRAL", "int4"), "L40S", "Mistral-7B-v0.1", "int4"),
+    ],
+)
+def test_the_beginning_of_a_name_is_enough(typed, card, model, dtype):
+    options = ("--card", typed[0], "--model", typed[1], "--dtype", typed[2])
+    out = json.loads(run("bytes", *options, "--json")[0])
+    assert (out["card"]["name"], out["model"]["name"], out["dtype"]) == (card, model, dtype)
 
 
 @pytest.mark.parametrize("arguments", [("pages",), ("bytes", "--model", "DeepSeek-V3"), ("replay", "{azure}")])
@@ -114,6 +130,15 @@ def test_json_is_sorted_and_alone_on_stdout(arguments, azure):
     ("arguments", "words"),
     [
         (("pages", "--example", "x"), "--example='x' is unknown; use one of shared-prefix"),
+        (
+            ("pages", "--example", "shared-prefix", "--conversations", "3"),
+            "--example='shared-prefix' has its own workload; leave it out, or leave out --conversations",
+        ),
+        (
+            ("bytes", "--model", "Qwen3-8B", "--card", "rtx"),
+            "--card='rtx' begins more than one name; write one of RTX 4090, RTX 5090",
+        ),
+        (("bytes", "--model", ""), "--model='' is unknown; use one of Qwen2.5-0.5B"),
         (("pages", "--conversations", "0"), "--conversations=0 is outside 1 to 1,000; give"),
         (("pages", "--max-len", "100"), "--max-len=100 is outside 1,008 to 100,000,000; reserve"),
         (("replay", "nope.csv"), "nope.csv: no such file or directory; give the path of a trace file"),

@@ -18,13 +18,18 @@ from rich.text import Text
 from servelab.kv import convert, reuse, show, sizes, trace, waste
 from servelab.kv import pages as schemes
 from servelab.kv.eviction import POLICIES
-from servelab.kv.limits import MAX_BLOCK, MAX_TOKENS, entry, short, whole
+from servelab.kv.limits import MAX_BLOCK, MAX_TOKENS, beginning, entry, short, whole
 from servelab.kv.models import CARDS, MODELS, Card, Model
 
 app = typer.Typer(help="KV-cache memory: block pools, traces, bytes.", no_args_is_help=True)
 
 File = Annotated[str, typer.Argument(help="Azure CSV or Mooncake JSON lines, plain or gzip.", metavar="FILE")]
-Example = Annotated[str, typer.Option("--example", help=f"One of {', '.join(schemes.EXAMPLES)}.", metavar="NAME")]
+Example = Annotated[
+    str | None,
+    typer.Option(
+        "--example", help=f"One of {', '.join(schemes.EXAMPLES)}.", metavar="NAME", show_default="shared-prefix"
+    ),
+]
 Count = Annotated[str | None, typer.Option("--conversations", help="Your own workload: how many.", metavar="N")]
 Common = Annotated[str | None, typer.Option("--prefix", help="Your own workload: shared tokens.", metavar="N")]
 Private = Annotated[str | None, typer.Option("--private", help="Your own workload: mean private tokens.", metavar="N")]
@@ -60,7 +65,7 @@ Utilisation = Annotated[str, typer.Option("--utilisation", help="Share of the ca
 
 @app.command()
 def pages(
-    example: Example = "shared-prefix",
+    example: Example = None,
     count: Count = None,
     prefix: Common = None,
     private: Private = None,
@@ -70,20 +75,24 @@ def pages(
 ) -> None:
     """Blocks of one workload when preallocated, paged and shared, every conversation complete."""
     with _errors():
-        chosen = entry("--example", example, schemes.EXAMPLES)
+        name = example or "shared-prefix"
+        chosen = entry("--example", name, schemes.EXAMPLES)
         requests, longest = chosen.requests, chosen.max_len
         if (count, prefix, private) != (None, None, None):
+            if example is not None:
+                own = "--conversations, --prefix and --private"
+                raise ValueError(f"--example={example!r} has its own workload; leave it out, or leave out {own}")
             n = 8 if count is None else whole("--conversations", count, 1, 1_000)
             common = 512 if prefix is None else whole("--prefix", prefix, 0, 131_072)
             mean = 344 if private is None else whole("--private", private, 2, 131_072)
             requests = schemes.conversations(n, common, mean)
             longest = max(r.tokens + r.output for r in requests)
-            example = "custom"
+            name = "custom"
         b = chosen.block_size if block_size is None else whole("--block-size", block_size, 1, MAX_BLOCK)
         slot = longest if max_len is None else whole("--max-len", max_len, longest, MAX_TOKENS, "reserve the longest")
         with _progress("filling three pools"):
             result = schemes.compare(requests, block_size=b, max_len=slot)
-    out = _pages(result) | {"example": example}
+    out = _pages(result) | {"example": name}
     if as_json:
         return _print_json(out)
     return show.pages(out)
@@ -155,8 +164,8 @@ def bytes_(
 ) -> None:
     """KV bytes of a model's context and, with --card, how many conversations fit in three schemes."""
     with _errors():
-        m = entry("--model", model, MODELS)
-        entry("--dtype", dtype, sizes.DTYPES)
+        m = MODELS[beginning("--model", model, MODELS)]
+        dtype = beginning("--dtype", dtype, sizes.DTYPES)
         b = whole("--block-size", block_size, 1, MAX_BLOCK)
         n = whole("--tokens", tokens, 1, MAX_TOKENS)
         prefix = whole("--shared-prefix", shared_prefix, 0, n - 1, "a conversation adds at least one token")
@@ -164,16 +173,16 @@ def bytes_(
         rows = {name: _kv(m, name, n, b) for name in sizes.DTYPES}
         device = None
         if card is not None:
-            c = entry("--card", card, CARDS)
+            c = CARDS[beginning("--card", card, CARDS)]
             fit = sizes.conversations_that_fit(m, c, dtype, n, prefix, b, _share(utilisation), weights, longest)
-            device = _card(c, fit)
+            device = _card(c, fit) | {"slot_tokens": longest}
     about = asdict(m) | {"params": m.params, "weights": dict(m.weights)}
     if as_json:
         asked = {"dtype": dtype, "tokens": n, "block_size": b, "shared_prefix": prefix}
         return _print_json(asked | rows[dtype] | {"model": about, "card": device})
     show.kv_bytes(about, rows, dtype, f"{n:,} tokens, blocks of {b}")
     if device:
-        show.card(device, m.name)
+        show.card(device, m.name, m.context)
     return None
 
 

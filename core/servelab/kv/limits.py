@@ -36,6 +36,18 @@ def entry(kind: str, name: str, table: Mapping[str, T]) -> T:
     return table[name]
 
 
+def beginning(kind: str, text: str, table: Mapping[str, T]) -> str:
+    """The name in `table` that is `text` or alone begins with it, upper and lower case alike; otherwise ValueError."""
+    lower = text.lower()
+    found = [name for name in table if name.lower().startswith(lower)] if text else []
+    exact = [name for name in found if name == text] or [name for name in found if name.lower() == lower]
+    if len(exact or found) > 1:
+        raise ValueError(f"{kind}={short(text)} begins more than one name; write one of {', '.join(found)}")
+    name = (exact or found or [text])[0]
+    entry(kind, name, table)
+    return name
+
+
 def short(value: object) -> str:
     """A value as a sentence shows it: its repr, at most 40 characters."""
     if isinstance(value, int) and value.bit_length() > 100:

@@ -98,7 +98,7 @@ MODELS = {
 }
 """Ten public models by name. Gemma counts its vision tower; DeepSeek-V3 leaves out the extra prediction layer."""
 
-_SMI = "driver's report (nvidia-smi, rocm-smi), from memory"
+_SMI = "driver's report (nvidia-smi, rocm-smi), recalled, not re-read"
 _YAML = "driver's report, ai-dynamo/aiconfigurator systems"
 
 CARDS = {

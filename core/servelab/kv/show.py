@@ -74,7 +74,7 @@ def kv_bytes(model: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]], ch
     Console().print(table)
 
 
-def card(row: Mapping[str, Any], model: str) -> None:
+def card(row: Mapping[str, Any], model: str, context: int) -> None:
     """Conversations by scheme, or why there are none."""
     need, budget = size(row["weight_bytes"]), size(row["budget_bytes"])
     if not row["fits"]:
@@ -85,6 +85,9 @@ def card(row: Mapping[str, Any], model: str) -> None:
     for name, scheme in row["schemes"].items():
         table.add_row(name, size(scheme["bytes_each"]), size(scheme["bytes_once"]), f"{scheme['conversations']:,}")
     Console().print(table)
+    slot = row["slot_tokens"]
+    whose = "the model's whole context" if slot == context else "as asked with --max-len"
+    _title(f"A preallocated slot holds {slot:,} tokens, {whose}; the other schemes take blocks as they fill")
 
 
 def size(count: int) -> str:

@@ -107,8 +107,12 @@ def test_a_dry_run_without_token_or_network_lists_sizes_and_hashes(deploy: Deplo
     done = deploy("--dry-run", token=None)
     assert done.returncode == 0, done.stderr
     assert "not compared with what is online (no token)" in done.stdout
-    offline = deploy("--dry-run", endpoint="http://127.0.0.1:9")
-    assert offline.returncode == 0 and "the Hub does not answer" in offline.stdout
+    for arguments in ((), ("--namespace", "somebody")):
+        offline = deploy("--dry-run", *arguments, endpoint="http://127.0.0.1:9")
+        assert offline.returncode == 0 and "the Hub does not answer" in offline.stdout
+        assert offline.stderr == "", "nothing is tried again and again"
+    refused = deploy("--dry-run", token="hf_wrong")
+    assert refused.returncode == 0 and "the Hub refuses the token" in refused.stdout
     assert f"{(built / 'site/NOTICE.txt').stat().st_size:,}" in offline.stdout
 
 

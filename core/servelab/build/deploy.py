@@ -141,8 +141,11 @@ def _remote(api: HfApi, target: Target, namespace: str) -> dict[str, tuple[str, 
 def _dry_run(api: HfApi, project: Project, chosen: list[Target], namespace: str) -> Iterator[str]:
     owner, why = namespace, "no token"
     if api.token or os.environ.get("HF_TOKEN"):
-        try:
-            owner, why = owner or str(api.whoami()["name"]), ""
+        try:  # asked with a namespace too: it is the one call that is not repeated for half a minute without a network
+            name, why = str(api.whoami()["name"]), ""
+            owner = owner or name
+        except HfHubHTTPError as error:
+            why = f"the Hub refuses the token: {_first_line(error)}"
         except UNREACHABLE as error:
             why = f"the Hub does not answer: {_first_line(error)}"
     owner = owner or HOME

@@ -17,7 +17,9 @@ help:
 	@echo "make bench      print the benchmarks"
 	@echo "make clean      remove what builds and tests wrote; make distclean: the environments too"
 
-serve: build
+serve: .venv/.site
+	@$(PY) build.py serve --port $(PORT) --check
+	@$(MAKE) --no-print-directory build
 	@$(PY) build.py serve --port $(PORT)
 
 build: .venv/.site site/node_modules/.stamp

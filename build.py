@@ -53,8 +53,11 @@ def check(dist: Dist = None) -> None:
 def serve(
     port: Annotated[int, typer.Option(help="Port on localhost; 0 picks a free one.")] = 8000,
     folder: Annotated[Path, typer.Option(help="A built site.")] = ROOT / "dist" / "site",
+    check: Annotated[bool, typer.Option("--check", help="Only say whether the port is free; serve nothing.")] = False,
 ) -> None:
     """Serve a built site on this machine."""
+    if check:
+        return server.check_port(port)
     running = server.start(folder, port)
     print(f"Servelab is at {running.address}  (Ctrl+C stops it)", flush=True)
     try:
@@ -63,6 +66,7 @@ def serve(
         print()
     finally:
         running.server_close()
+    return None
 
 
 @app.command()

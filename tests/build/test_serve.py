@@ -6,6 +6,8 @@ import gzip
 import http.client
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ import pytest
 from servelab.build import serve
 from servelab.build.project import BuildError
 
+ROOT = Path(__file__).parents[2]
 HASHED = "assets/shell-0123456789ab/app.mjs"
 SCRIPT = b"export const words = 'the same words again and again and again';\n" * 50
 
@@ -158,6 +161,23 @@ def test_a_port_in_use_is_an_error_with_a_fix(site: Path) -> None:
         port = other.getsockname()[1]
         with pytest.raises(BuildError, match=rf"port {port} is in use.*make serve PORT={port + 1}"):
             serve.start(site, port)
+        with pytest.raises(BuildError, match=rf"port {port} is in use"):
+            serve.check_port(port)
+    serve.check_port(port)
+    with serve.start(site, port):
+        pass
+
+
+def test_make_serve_looks_at_the_port_before_it_builds() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        command = [sys.executable, str(ROOT / "build.py"), "serve", "--port", str(port), "--check"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and f"port {port} is in use" in done.stderr
+    recipe = (ROOT / "Makefile").read_text().split("\nserve:", 1)[1].split("\n\n", 1)[0]
+    assert 0 < recipe.index("--check") < recipe.index(" build\n")
 
 
 def test_nothing_built_and_a_port_that_is_none(tmp_path: Path, site: Path) -> None:

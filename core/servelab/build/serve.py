@@ -13,6 +13,8 @@ import posixpath
 import re
 import sys
 import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,10 +67,23 @@ def start(root: Path, port: int, log: list[tuple[str, str, int, int]] | None = N
     """A server on 127.0.0.1:port (0: any free one). BuildError when there is nothing to serve or the port is taken."""
     if not (root / "index.html").is_file():
         raise BuildError(f"{root} has no index.html; run make build first")
+    with _port(port):
+        return Server(root, port, log)
+
+
+def check_port(port: int) -> None:
+    """BuildError when nothing could be served on 127.0.0.1:port now."""
+    with _port(port):
+        Server(Path(), port).server_close()
+
+
+@contextmanager
+def _port(port: int) -> Iterator[None]:
+    """A port that is none, is taken or is not allowed becomes a BuildError with a fix."""
     if not 0 <= port <= 65535:
         raise BuildError(f"port {port} is outside 0 to 65535; try PORT=8001")
     try:
-        return Server(root, port, log)
+        yield
     except OSError as error:
         if error.errno in (errno.EADDRINUSE, errno.EACCES):
             why = "in use by another program" if error.errno == errno.EADDRINUSE else "not allowed for this user"

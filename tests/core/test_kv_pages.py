@@ -1,9 +1,12 @@
 """The three schemes side by side, against closed forms and published counts."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from servelab import kv
 from servelab.kv.pages import EXAMPLES, PRIVATE, compare, conversations, private_lengths
 
 
@@ -121,3 +124,14 @@ def test_private_lengths_are_the_examples_own():
 def test_errors_name_the_value_and_the_fix(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_room_lists_its_modules_and_its_example_runs():
+    text = kv.__doc__ or ""
+    example = text.split("\n\n    memory")[0].split("\n", 2)[2]
+    names = {}
+    exec("\n".join(line.strip() for line in example.splitlines()), names)
+    blocks = {name: row.blocks for name, row in names["result"].rows.items()}
+    assert (blocks["shared"], blocks["preallocated"]) == (204, 504) and "204, where preallocation takes 504" in text
+    modules = {path.stem for path in Path(kv.__file__).parent.glob("*.py")} - {"__init__"}
+    assert {name for name in modules if f"{name} (" not in text} == set()

@@ -1,5 +1,16 @@
 """The memory room: blocks, block tables, prefix cache, eviction, and what they cost in bytes.
 
-`blocks` is the pool, `prefix` the tree of cached blocks, `tables` ties both to sequences, `simulate` runs requests
-through them into an event `log`, `pages` compares three schemes on one workload, `eviction` replays reference streams.
+    from servelab.kv.pages import compare, conversations
+
+    result = compare(conversations(8, prefix=512, private_mean=344), block_size=16)
+    result.rows["shared"].blocks  # 204, where preallocation takes 504
+
+    memory       blocks (the pool), prefix (the tree of cached blocks), tables (both tied to sequences), slots (naive
+                 preallocation)
+    simulation   request (what comes in), simulate (requests through memory), log (what happened), pages (three schemes
+                 on one workload)
+    traces       trace (reads them), convert (renames their columns), waste (empty slots), reuse (prefix-cache hits),
+                 eviction (policies over a stream of references)
+    bytes        models (models and cards), sizes (bytes of a context, conversations on a card)
+    shell        command (`servelab kv`), show (its tables), limits (how values are refused)
 """

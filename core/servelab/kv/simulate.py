@@ -27,21 +27,38 @@ from servelab.kv.tables import Plan, Tables
 
 
 class Memory(Protocol):
-    """What a scheme offers; see `Tables`."""
+    """What a scheme offers over a pool of blocks; `Tables` and `Slots` are the two that there are.
+
+    `now`: the tick that the next events belong to. `events`: the log so far. `forks`: samples of one request start as
+    forks (else each is a sequence of its own). ValueError for a sequence that has, or has not, a table already.
+    """
 
     now: int
     events: list[Event]
     forks: bool
 
-    def plan(self, tokens: int, contents: Sequence[Content] = ..., salt: Hashable = ..., spare: int = ...) -> Plan: ...
+    def plan(self, tokens: int, contents: Sequence[Content] = ..., salt: Hashable = ..., spare: int = ...) -> Plan:
+        """What admitting `tokens` and leaving room for `spare` more would take, in blocks; changes nothing."""
+
     def admit(
         self, seq: int, tokens: int, contents: Sequence[Content] = ..., salt: Hashable = ..., plan: Plan | None = ...
-    ) -> int: ...
-    def reserve(self, seq: int, tokens: int) -> int: ...
-    def commit(self, seq: int, tokens: int) -> None: ...
-    def fork(self, parent: int, child: int, contents: Sequence[Content] = ...) -> None: ...
-    def release(self, seq: int) -> None: ...
-    def check(self) -> None: ...
+    ) -> int:
+        """Give `seq` memory with `tokens` written; returns how many of them a cache had. ValueError for no room."""
+
+    def reserve(self, seq: int, tokens: int) -> int:
+        """Room for up to `tokens` more: how many of them fit, 0 when memory is full."""
+
+    def commit(self, seq: int, tokens: int) -> None:
+        """`tokens` of the room reserved have arrived."""
+
+    def fork(self, parent: int, child: int, contents: Sequence[Content] = ...) -> None:
+        """`child` starts with what `parent` holds."""
+
+    def release(self, seq: int) -> None:
+        """Give back all that `seq` holds."""
+
+    def check(self) -> None:
+        """AssertionError when reference counts, tables and pool disagree; for tests."""
 
 
 def preallocated(blocks: int, block_size: int, max_len: int) -> Memory:

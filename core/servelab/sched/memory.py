@@ -7,6 +7,8 @@ until it is the least recently released and its room is wanted, and a sequence g
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from servelab.sched.engine import Engine
@@ -65,27 +67,27 @@ class Prefixes:
         self.work, self.size = work, engine.block_size
         self.unit = work.hash_block // engine.block_size
         self.free = self.empty = engine.blocks
-        self.refs: dict[tuple[int, int], int] = {}
-        self.idle: dict[tuple[int, int], None] = {}  # in order of release
-        self.held: dict[int, list[tuple[int, int]]] = {}
+        self.refs: dict[Hashable, int] = {}
+        self.idle: OrderedDict[Hashable, None] = OrderedDict()  # in order of release
+        self.held: dict[int, list[Hashable]] = {}
 
-    def keys(self, i: int) -> list[tuple[int, int]]:
-        tenant = self.work.tenant[i] if self.work.tenant else 0
-        return [(tenant, name) for name in self.work.hashes[i]] if self.work.hashes else []
+    def keys(self, i: int) -> Sequence[Hashable]:
+        names = self.work.hashes[i] if self.work.hashes else ()
+        return [(self.work.tenant[i], name) for name in names] if self.work.tenant else names
 
-    def found(self, i: int) -> list[tuple[int, int]]:
+    def found(self, i: int) -> list[Hashable]:
         """The cached blocks with which request i could begin."""
-        refs, idle, out = self.refs, self.idle, []
-        for key in self.keys(i)[: (self.work.prompt[i] - 1) // self.work.hash_block]:
+        refs, idle = self.refs, self.idle
+        keys = self.keys(i)[: (self.work.prompt[i] - 1) // self.work.hash_block]
+        for count, key in enumerate(keys):
             if key not in refs and key not in idle:
-                break
-            out.append(key)
-        return out
+                return list(keys[:count])
+        return list(keys)
 
     def admit(self, i: int, goal: int, reserve: int) -> int:
         refs, idle = self.refs, self.idle
         hits = self.found(i)
-        parked = sum(key in idle for key in hits)
+        parked = sum([key in idle for key in hits])
         if -(-goal // self.size) - (len(hits) - parked) * self.unit > self.free - reserve:
             return -1
         for key in hits:
@@ -102,7 +104,7 @@ class Prefixes:
         self.free -= count
         self.empty -= count
         while self.empty < 0:
-            del self.idle[next(iter(self.idle))]
+            self.idle.popitem(last=False)
             self.empty += self.unit
 
     def written(self, i: int, tokens: int) -> None:
@@ -110,24 +112,25 @@ class Prefixes:
         full = min(tokens, self.work.prompt[i]) // self.work.hash_block
         if len(held) >= full:
             return
+        refs, idle = self.refs, self.idle
         for key in self.keys(i)[len(held) : full]:
-            if key in self.refs or key in self.idle:
+            if key in refs or key in idle:
                 return  # somebody computed the same meanwhile; ours stays private
-            self.refs[key] = 1
+            refs[key] = 1
             held.append(key)
 
     def release(self, i: int, blocks: int) -> None:
-        held = self.held.pop(i)
+        held, refs, idle = self.held.pop(i), self.refs, self.idle
         own = blocks - len(held) * self.unit
         self.free += own
         self.empty += own
         for key in reversed(held):
-            left = self.refs[key] - 1
+            left = refs[key] - 1
             if left:
-                self.refs[key] = left
+                refs[key] = left
             else:
-                del self.refs[key]
-                self.idle[key] = None
+                del refs[key]
+                idle[key] = None
                 self.free += self.unit
 
     def check(self, in_use: int) -> None:

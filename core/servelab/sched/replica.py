@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from servelab.sched.simulate import Log
 
 FOREVER = 2**63
+Chunk = tuple[int, int, int, bool]
+"""A prompt's part in a step: request, tokens before, tokens, whether it is complete then."""
+
 PROMPT = -1
 """In place of the step at which a sequence joined the decodes, while its prompt is not complete."""
 
@@ -67,32 +70,34 @@ class Replica:
             else:
                 self.decode(until)
 
-    def compose(self) -> tuple[list[tuple[int, int, int]], int]:
-        """The prompts of the next step: chunks (request, tokens before, tokens), and how many of them are new."""
+    def compose(self) -> tuple[list[Chunk], int]:
+        """The prompts of the next step, and how many of them are new."""
         memory, size = self.memory, self.size
         wanted = self.wants[(self.step + 1) % size]
         short = wanted > memory.free
         if short:
             wanted = self.make_room()
         budget = self.engine.budget - (self.n if self.policy.step == "mixed" else 0)
-        chunks: list[tuple[int, int, int]] = []
+        chunks: list[Chunk] = []
         if self.part:
             i, done = self.part
-            tokens = min(self.goal(i) - done, budget)
+            left = self.goal(i) - done
+            tokens = min(left, budget)
             blocks = -(-(done + tokens) // size) - -(-done // size)
             if blocks > memory.free - wanted:
                 self.preempt()
                 short = True
             elif tokens:
                 memory.claim(blocks)
-                chunks.append((i, done, tokens))
+                memory.written(i, done + tokens)
+                chunks.append((i, done, tokens, tokens == left))
                 budget -= tokens
         self.short = short
         if short or not self.waiting or (self.policy.step == "batch" and self.running):
             return chunks, 0
         return chunks, self.admit(chunks, budget, wanted)
 
-    def admit(self, chunks: list[tuple[int, int, int]], budget: int, reserve: int) -> int:
+    def admit(self, chunks: list[Chunk], budget: int, reserve: int) -> int:
         """Take waiting requests into the step while tokens, sequences and memory last; how many."""
         kind, memory, size, waiting, running = self.policy.step, self.memory, self.size, self.waiting, self.running
         seqs, count = self.engine.seqs, 0
@@ -110,7 +115,7 @@ class Replica:
             tokens = min(goal - cached, budget) if kind == "mixed" else goal - cached
             memory.claim(-(-(cached + tokens) // size) - -(-cached // size))
             memory.written(i, cached + tokens)
-            chunks.append((i, cached, tokens))
+            chunks.append((i, cached, tokens, cached + tokens == goal))
             count += 1
             if kind != "batch":
                 budget -= tokens
@@ -122,15 +127,15 @@ class Replica:
         """Tokens to compute before request i decodes (again): its prompt, and what it generated before."""
         return self.work.prompt[i] + self.said.get(i, 0)
 
-    def prefill(self, chunks: list[tuple[int, int, int]], admitted: int) -> None:
+    def prefill(self, chunks: list[Chunk], admitted: int) -> None:
         """One step with prompts in it; the decodes beside them advance if the policy mixes."""
-        mixed, goal = self.policy.step == "mixed", self.goal
+        mixed = self.policy.step == "mixed"
         n, ctx = (self.n, self.ctx + self.n) if mixed else (0, 0)
         tokens = pairs = whole = 0
-        for i, done, k in chunks:
+        for _, done, k, complete in chunks:
             tokens += k
             pairs += k * done + k * (k + 1) // 2
-            whole += done + k == goal(i)
+            whole += complete
         start, self.part = self.now, None
         took = self.engine.cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole)
         if n:
@@ -146,14 +151,13 @@ class Replica:
             self.spoken = self.now
             self.leave()
         before = self.n
-        for i, done, k in chunks:
+        for i, done, k, complete in chunks:
             if self.detail:
                 self.chunks.extend((start, self.now, i, k))
-            if done + k < goal(i):
-                self.part = i, done + k
-                self.memory.written(i, done + k)
-            else:
+            if complete:
                 self.speak(i, done + k)
+            else:
+                self.part = i, done + k
         if not mixed:
             self.lag.append((self.n - before, self.now))
         self.width = len(self.running)
@@ -211,7 +215,6 @@ class Replica:
     def speak(self, i: int, context: int) -> None:
         """Request i's prompt is complete: it has its next token, and decodes from the next step on."""
         log, work, now = self.log, self.work, self.now
-        self.memory.written(i, context)
         if log.first[i] < 0 and work.output[i]:
             log.first[i] = now
         elif i in self.heard:

@@ -32,14 +32,14 @@ def rows(values: object, width: int) -> Iterator[tuple[int, ...]]:
 def events(log: Log) -> list[Event]:
     """What the reference would have written, without single tokens."""
     out: list[Event] = []
-    for start, count, n, ctx, tokens, took in rows(log.steps[0], 6):
+    for start, count, n, width, ctx, tokens, took in rows(log.steps[0], 7):
         if tokens:
             mixed = POLICIES[log.engine.policy].step == "mixed"
             out.append((start, "step", took, n if mixed else 0))
             continue
-        widths = [n] if POLICIES[log.engine.policy].step != "batch" else range(n, log.engine.seqs + 1)
-        line = next(at for w in widths if total(at := log.engine.cost.line(w), ctx, n, count) == took)
+        line = log.engine.cost.line(width)
         ends = [start + total(line, ctx, n, k) for k in range(count + 1)]
+        assert ends[-1] == start + took
         out += [(a, "step", b - a, n) for a, b in zip(ends, ends[1:], strict=False)]
     out += [(start, "chunk", i, n) for start, _, i, n in rows(log.chunks[0], 4)]
     out += [(t, "preempt", i, said) for t, i, said in rows(log.preempted[0], 3)]

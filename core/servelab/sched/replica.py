@@ -142,7 +142,7 @@ class Replica:
             self.memory.claim(self.wants[(self.step + 1) % self.size])
         elif self.n and not self.lag:
             self.lag = [(self.n, start)]
-        self.steps.extend((start, 1, n, self.ctx, tokens, took))
+        self.steps.extend((start, 1, n, n, self.ctx, tokens, took))
         self.seen, self.now = start, start + took
         self.load -= tokens + n + whole
         if mixed:
@@ -178,7 +178,7 @@ class Replica:
         self.memory.claim(self.need(k))
         if self.lag:
             self.catch_up(start)
-        self.steps.extend((start, k, n, ctx, 0, took))
+        self.steps.extend((start, k, n, width, ctx, 0, took))
         self.seen = start + total(line, ctx, n, k - 1) if self.overlap else start
         self.now = self.spoken = start + took
         self.ctx = ctx + n * k
@@ -206,7 +206,7 @@ class Replica:
 
     def catch_up(self, start: int) -> None:
         """Decodes stood still until `start`: their next token is so much later."""
-        row = len(self.steps) // 6
+        row = len(self.steps) // 7
         for count, since in self.lag:
             if start > since:
                 self.stalls.extend((row, count, start - since))

@@ -31,10 +31,11 @@ class Log:
     """What happened; times in ps, NEVER where something did not happen.
 
     By request: `replica` (−1: refused, it cannot fit), `admitted` into its first step, `first` token, `finish`, prompt
-    tokens `cached`. `steps[r]`: replica r's steps in order, six numbers each: start, count, decodes, context tokens
-    before, prefill tokens, duration of all of them. `stalls[r]`: (step row, decodes, ps): in the first step of that
-    row so many decodes had waited so much longer for their token. `preempted[r]`: (time, request, tokens generated).
-    `chunks[r]`: (start, end, request, tokens), where detail was asked for.
+    tokens `cached`. `steps[r]`: replica r's steps in order, seven numbers each: start, count, decodes, sequences
+    charged for (a static batch pays for its empty slots), context tokens before, prefill tokens, duration of all.
+    `stalls[r]`: (step row, decodes, ps): in the first step of that row so many decodes had waited so much longer for
+    their token; row −1: one more gap. `preempted[r]`: (time, request, tokens generated). `chunks[r]`: (start, end,
+    request, tokens), where detail was asked for.
     """
 
     work: Workload

@@ -6,8 +6,8 @@ k-th smallest of all gaps is found by counting how many are at most v, and halvi
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -72,30 +72,32 @@ def _split(late: list[tuple[int, int]], gap: int, n: int) -> Iterator[Piece]:
 
 
 class Gaps:
-    """Order statistics over pieces: `at(k)` is the k-th smallest gap (from 1), ps."""
+    """Order statistics over pieces: `at(k)` is the k-th smallest gap (from 1), ps; `n` gaps, `total` ps."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
-        self.pieces = pieces
-        self.n = sum(p.times * p.weight for p in pieces)
-        self.total = sum(p.weight * (p.times * p.low + p.rise * (p.times * (p.times - 1) // 2)) for p in pieces)
-        by_low = sorted((p.low, p.times * p.weight) for p in pieces)
-        by_high = sorted((p.high, p.times * p.weight) for p in pieces)
-        self.lows, self.highs = [v for v, _ in by_low], [v for v, _ in by_high]
-        self.begun = list(accumulate(w for _, w in by_low))
-        self.ended = list(accumulate(w for _, w in by_high))
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        rows = [(low, low + rise * (times - 1), rise, times, weight) for low, rise, times, weight in pieces]
+        rows.sort()
+        ends = sorted([(high, times * weight) for _, high, _, times, weight in rows])
+        self.rows, self.lows, self.highs = rows, [row[0] for row in rows], [high for high, _ in ends]
+        self.begun = list(accumulate([times * weight for _, _, _, times, weight in rows]))
+        self.ended = list(accumulate([count for _, count in ends]))
+        self.n = self.begun[-1] if rows else 0
+        self.total = sum([w * (t * low + rise * (t * (t - 1) // 2)) for low, _, rise, t, w in rows])
 
     def at(self, k: int) -> int:
         low = self.lows[bisect_left(self.begun, k)]  # fewer than k gaps are smaller than this
         high = self.highs[bisect_left(self.ended, k)]  # at least k are at most this
         done = bisect_left(self.highs, low)
         below = self.ended[done - 1] if done else 0
-        near = [p for p in self.pieces if p.low <= high and p.high >= low]
+        near = [row for row in self.rows[: bisect_right(self.lows, high)] if row[1] >= low]
         while low < high:
             middle = (low + high) // 2
             count = below
-            for first, rise, steps, weight in near:
-                if first <= middle:
-                    count += weight * (min(steps, (middle - first) // rise + 1) if rise else steps)
+            for first, last, rise, times, weight in near:
+                if last <= middle:
+                    count += weight * times
+                elif first <= middle:
+                    count += weight * ((middle - first) // rise + 1)
             if count >= k:
                 high = middle
             else:

@@ -107,7 +107,7 @@ def test_the_samples_of_a_run_are_in_its_receipt(
 @pytest.mark.parametrize("script", ["build.py", *(f"generate/{name}.py" for name in SCRIPTS)])
 def test_outside_the_environment_one_line_says_so(script: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-S", str(GENERATE.parent / script)], capture_output=True, text=True, check=False
+        [sys.executable, "-ES", str(GENERATE.parent / script)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert ". .venv/bin/activate" in done.stderr

@@ -1,7 +1,7 @@
 // While a slider is in use: the last pictures are kept, and when all is quiet the ones a step to either side of it are
 // computed, so that the next step, or one back, is there at once. Loaded when a slider is first touched.
 
-import { config } from "./dom.mjs";
+import { config, root } from "./dom.mjs";
 import { trim } from "./state.mjs";
 
 const KEEP = 12; // pictures
@@ -18,9 +18,8 @@ function steps({ id, value, step, min, max }) {
 /** `ask(slot, state)` and `guess(state)` make pictures. → {near(slider, state), ask}: ask with memory and foresight. */
 export function ahead(ask, guess) {
   const kept = new Map();
-  const shown = {};
-  let quick = document.documentElement.dataset.picture < QUICK;
-  let [slider, state, timer, count] = [null, null, 0, 0];
+  let quick = root.dataset.picture < QUICK;
+  let slider, state, timer;
 
   function keep(wanted, make) {
     const key = JSON.stringify(trim(wanted));
@@ -40,7 +39,7 @@ export function ahead(ask, guess) {
   function wait() {
     clearTimeout(timer);
     const mine = (timer = setTimeout(async () => {
-      for (const [key, text] of slider ? steps(slider) : []) {
+      for (const [key, text] of steps(slider)) {
         if (mine === timer && quick) await keep({ ...state, [key]: text }, guess).catch(() => {});
       }
     }, QUIET));
@@ -51,20 +50,12 @@ export function ahead(ask, guess) {
       [slider, state] = [one, now];
       wait();
     },
-    async ask(slot, wanted) {
-      const turn = ++count;
-      const newest = (reply) => (turn < shown[slot] ? null : reply); // a newer one was known and is on the screen
+    ask(slot, wanted) {
       clearTimeout(timer);
       [timer, state] = [0, wanted];
-      try {
-        const reply = newest(await keep(wanted, (it) => ask(slot, it)));
-        if (reply) shown[slot] = turn;
-        return reply;
-      } catch (error) {
-        if (newest(true)) throw error;
-      } finally {
-        wait();
-      }
+      const reply = keep(wanted, (it) => ask(slot, it));
+      reply.then(wait, wait);
+      return reply;
     },
   };
 }

@@ -1,28 +1,23 @@
 // A studio page: the baked frame at once, then Python in a worker; controls, presets, A/B, clock, address.
 
 import { controls } from "./controls.mjs";
-import { $, config, get, num, otherTheme, setUp, tell, theme } from "./dom.mjs";
+import { $, config, get, num, otherTheme, root, setUp, tell, theme } from "./dom.mjs";
 import { View, decode } from "./frame.mjs";
 import { Link } from "./link.mjs";
 import { Player } from "./player.mjs";
 import { read, same, trim, write } from "./state.mjs";
 
 const { presets, studio } = config;
-const html = document.documentElement;
 const LIVE = "Live: the core runs in this tab.";
 let address = read();
 let side = "a"; // whose controls are shown
 const states = {};
 
-const verify = async (claim) => (await import("./verify.mjs")).show(config, link, claim);
-const view = (areas) => {
-  const found = Object.entries(areas).map(([area, id]) => [area, $(`#${id}`)]);
-  return new View(Object.fromEntries(found), { verify, seek: (tick) => player.seek(tick, true) });
-};
+const seek = (tick) => player.seek(tick, true);
 const views = {
-  a: view({ tiles: "tiles-a", stage: "stage-a", side: "side", below: "below" }),
-  b: view({ tiles: "tiles-b", stage: "stage-b" }),
-  file: view({ tiles: "file-tiles", stage: "file-stage", side: "file-below", below: "file-below" }),
+  a: new View({ tiles: $("#tiles-a"), stage: $("#stage-a"), side: $("#side"), below: $("#below") }, seek),
+  b: new View({ tiles: $("#tiles-b"), stage: $("#stage-b") }, seek),
+  file: new View({ tiles: $("#file-tiles"), stage: $("#file-stage"), side: $("#file-below"), below: $("#file-below") }, seek),
 };
 const player = new Player($("#transport"), (tick) => {
   for (const one of Object.values(views)) one.draw(tick);
@@ -37,17 +32,17 @@ const form = controls($("#controls"), (key, text, done) => {
 
 const link = new Link(config, {
   stage({ label, bytes, total, ms }) {
-    const size = bytes ? `${num(bytes / 1e6, 1)}${total ? ` of ${num(total / 1e6, 1)}` : ""} MB · ` : "";
+    const size = bytes ? `${num(bytes / 1e6, 1)} of ${num(total / 1e6, 1)} MB · ` : "";
     say(label, false, `${size}${num(ms)} ms`);
   },
   async ready({ ms, path }) {
     $("#boot").textContent = `Python started here in ${num(ms)} ms (${path}).`;
     say(LIVE, false, `Python took ${num(ms)} ms.`);
-    await Promise.all([refresh("a"), states.b && refresh("b")]);
-    html.dataset.live = Math.round(performance.now());
+    await arrive();
+    root.dataset.live = Math.round(performance.now());
     performance.mark("live");
     // Warm up: the engine compiles what runs often.
-    for (let i = 0; i < 12 && link.live; i++) await link.latest(0, ...wanted({}));
+    for (let i = 0; i < 12 && link.live; i++) await link.latest(0, ...wanted({})).catch(() => {});
   },
   failed: ({ stage, name, message, fix }) => say(`${name} (${stage}): ${message}. ${fix} The picture stays.`, true),
   slow: (on) => ($("#stop").hidden = !on),
@@ -61,20 +56,33 @@ function say(text, bad = false, more = "", again = bad) {
   $("#retry").hidden = !again;
 }
 
+let faults = {}; // what is wrong with a side's settings or with the address: {text, problems, again}
+
+/** Note what is wrong with one of them, or that nothing is, and say what is left. */
+function judge(name, fault) {
+  faults[name] = fault;
+  form.problems(faults[side]?.problems ?? {});
+  const { text, again = false } = fault ?? faults.a ?? faults.b ?? faults.address ?? {};
+  if (text) say(text, true, "", again);
+  else if (link.live && $("#status.bad")) say(LIVE);
+}
+
 let writing;
 /** Keep the address up to date: at once with `push`, else when things have been quiet for a moment. */
 function remember(push = false) {
   clearTimeout(writing);
   const put = () => {
-    const t = player.moved && player.tick !== views.a.frame?.clock?.start ? player.tick : null;
-    write({ ...address, ...states, t }, push);
+    const t = player.moved ? player.wanted ?? player.tick : null;
+    write({ ...address, ...states, t: t === views.a.frame?.clock?.start ? null : t }, push);
   };
   if (push) put();
   else if (!player.playing) writing = setTimeout(put, 300);
 }
 
+const named = (state) => Object.keys(presets).find((name) => same(presets[name].state, state));
 const wanted = (state) => ["view", { studio: studio.name, state }];
 let ask = (slot, state) => link.latest(slot, ...wanted(state));
+const shown = {}; // side → when its picture was asked for
 let foresight;
 for (const type of ["pointerover", "focusin"]) {
   $("#controls").addEventListener(type, async ({ target }) => {
@@ -86,26 +94,42 @@ for (const type of ["pointerover", "focusin"]) {
   });
 }
 
-/** Ask for the picture of a side's state. Problems are said beside the controls; the old picture stays. */
+/** Ask for the picture of a side's state; with problems, which are said, the old one stays. */
 async function refresh(name, push = false) {
+  if (push) faults.address = null;
   remember(push);
   chips();
   const state = states[name];
   const asked = performance.now();
+  const overtaken = () => asked < shown[name]; // a newer picture was known and is on the screen
   try {
-    const preset = Object.values(presets).find((p) => same(p.state, state));
+    const preset = presets[named(state)];
     if (!link.live && preset) return show(name, decode(await (await get(preset.frame)).json()));
     const reply = await ask(name, state);
-    if (!reply || !states[name]) return;
-    if (name === side) form.problems({});
-    if ($("#status.bad")) say(LIVE);
+    if (!reply || !states[name] || overtaken()) return;
+    shown[name] = asked;
+    judge(name);
     show(name, decode(reply.header.frame, reply.buffers));
-    requestAnimationFrame(() => (html.dataset.picture = Math.round(performance.now() - asked)));
+    requestAnimationFrame(() => (root.dataset.picture = Math.round(performance.now() - asked)));
   } catch ({ name: kind, message, problems = {} }) {
-    if (kind === "Stopped") return;
-    if (name === side) form.problems(problems);
-    say(`${message}. The picture shows the last good state.`, true, "", !Object.keys(problems).length);
+    if (kind === "Stopped" || overtaken()) return;
+    const text = `${message}. ${views[name].panels.size ? "The picture stays" : "B has no picture yet"}.`;
+    judge(name, { text: name === "b" ? `B: ${text}` : text, problems, again: kind === "Error" });
   }
+}
+
+/** Ask for all that the address shows, and say what it cannot have. */
+async function arrive() {
+  await Promise.all([refresh("a"), states.b && refresh("b")]);
+  const { odd } = address;
+  if (player.wanted > player.end) {
+    odd.push(`t=${player.wanted}`);
+    Object.assign(player, { moved: false, wanted: undefined });
+    player.seek(views.a.frame.clock?.start ?? 0);
+  }
+  const found = odd.map((text) => text.replace(/(.{24}).+/, "$1…")).join(", ");
+  const allowed = `t is 0 to ${num(player.end)} ${player.unit}, theme light or dark`;
+  judge("address", found ? { text: `${found} is not possible: ${allowed}; change the address. The picture stays.` } : null);
 }
 
 let heard;
@@ -123,7 +147,7 @@ function press(key, value) {
 }
 
 function chips() {
-  const current = Object.keys(presets).find((name) => same(presets[name].state, states[side]));
+  const current = named(states[side]);
   press("preset", current);
   $("#note").textContent = presets[current]?.note ?? "Your own settings, held in this page’s address.";
 }
@@ -132,20 +156,23 @@ function pick(name) {
   side = name;
   press("side", side);
   form.set(states[side]);
-  form.problems({});
+  judge(side, faults[side]);
   chips();
 }
 
 /** Show or hide B; a new B starts as a copy of A. */
 function compare(on) {
   states.b = on ? (states.b ?? { ...states.a }) : null;
-  html.classList.toggle("ab", on);
+  root.classList.toggle("ab", on);
   $("#compare").setAttribute("aria-pressed", on);
-  if (!on) show("b", { panels: [] });
+  if (!on) {
+    faults.b = null;
+    show("b", { panels: [] });
+  }
   pick(on ? side : "a");
 }
 
-const drop = async (file) => file && (await import("./drop.mjs")).drop(file, link, views.file, player.tick, say);
+const drop = async ([file]) => file && (await import("./drop.mjs")).drop(file, link, views.file, player.tick, say);
 
 const ACTIONS = {
   theme() {
@@ -155,10 +182,9 @@ const ACTIONS = {
   compare() {
     side = states.b ? "a" : "b";
     compare(!states.b);
-    if (states.b) refresh("b", true);
-    else remember(true);
+    states.b ? refresh("b", true) : remember(true);
   },
-  sheet: () => html.classList.toggle("sheet"),
+  sheet: () => root.classList.toggle("sheet"),
   retry: () => (link.live ? refresh(side) : link.again()),
   stop: () => [link.end(), link.start()],
   file: () => $("#file").click(),
@@ -195,39 +221,42 @@ function restore() {
   address = read();
   Object.assign(states, { a: address.a, b: address.b });
   theme(address.theme);
-  html.classList.toggle("embed", address.embed);
-  html.classList.toggle("framed", parent !== window);
+  root.classList.toggle("embed", address.embed);
+  root.classList.toggle("framed", parent !== window);
+  faults = {};
   compare(!!states.b);
-  player.moved = address.t != null;
-  player.seek(address.t ?? views.a.frame.clock?.start ?? 0);
+  Object.assign(player, { moved: address.t >= 0, wanted: address.t });
+  player.seek(address.t <= player.end ? address.t : views.a.frame.clock?.start ?? 0);
 }
 
 show("a", decode(JSON.parse($("#frame").textContent)));
 restore();
-if (Object.keys(states.a).length && Object.values(presets).some((p) => same(p.state, states.a))) refresh("a");
+if (Object.keys(states.a).length && named(states.a)) refresh("a");
 setUp();
-document.addEventListener("keydown", key);
-document.addEventListener("click", (event) => {
+addEventListener("keydown", key);
+addEventListener("click", async (event) => {
   const { act, preset, side: name, claim } = event.target.closest("[data-act], [data-preset], [data-side], [data-claim]")?.dataset ?? {};
   if (act) ACTIONS[act]();
   else if (preset) choose(presets[preset].state);
   else if (name) pick(name);
   else if (claim && !event.metaKey && !event.ctrlKey) {
     event.preventDefault();
-    verify(claim);
+    (await import("./verify.mjs")).show(config, link, claim);
   }
 });
 addEventListener("popstate", () => {
   restore();
-  refresh("a");
-  if (states.b) refresh("b");
+  arrive();
 });
 addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {
   event.preventDefault();
-  drop(event.dataTransfer.files[0]);
+  drop(event.dataTransfer.files);
 });
-$("#file").addEventListener("change", ({ target }) => drop(target.files[0]));
+$("#file").addEventListener("change", ({ target }) => {
+  drop(target.files);
+  target.value = ""; // so that the same file can be chosen again
+});
 
 // Python starts after the first paint, when the page is idle, and at the first touch or key at the latest.
 const start = () => link.start();

@@ -4,16 +4,14 @@
 import { BootError, REDEPLOY, download, watched } from "./download.mjs";
 import { STDLIB, start } from "./start.mjs";
 
-const NO_FILE = new Set(["ModuleNotFoundError", "ImportError", "ZipImportError", "EOFError", "FileNotFoundError"]);
+const NO_FILE = /^{"error": {"name": "(ModuleNotFound|Import|ZipImport|EOF|FileNotFound)Error"/;
 
 /** { py, path, ms, call(method, params, file) → { header, buffers } } from the page's config, `config.base` its address.
- *
- * onStage({ stage, label, ms, bytes?, total? }) hears what happens now; failures are BootErrors.
+ * onStage({ stage, label, ms, bytes?, total? }) hears what happens now.
  */
-export async function boot(config, onStage) {
+export async function boot({ runtime, receipts, studio, base = self.location.href }, onStage) {
   const began = performance.now();
-  const at = (url) => new URL(url, config.base ?? self.location.href).href;
-  const { runtime } = config;
+  const at = (url) => new URL(url, base).href;
   const dir = at(runtime.dir);
   const pulse = {};
   const say = (stage, label, more) => {
@@ -21,62 +19,52 @@ export async function boot(config, onStage) {
     onStage({ stage, label, ms: performance.now() - began, ...more });
   };
   const get = (part, stage, label, signal) =>
-    download(dir + part.file, part, { stage, signal, report: (bytes) => say(stage, label, { bytes, total: part.bytes }) });
-  const page = { dir, runtime, get, say, needs: config.studio?.needs ?? [], engine: once(() => engine(dir, runtime, get)) };
+    download(dir + part.file, part, stage, signal, (bytes) => say(stage, label, { bytes, total: part.bytes }));
+  const page = { dir, runtime, get, say, needs: studio?.needs ?? [], engine: once(() => engine(dir, runtime, get)) };
+  const started = (snapshot) => watched(pulse, (signal) => python(page, signal, snapshot));
 
   say("runtime", "Loading Python");
-  const receipts = text(at(config.receipts.bundle));
-  let path = "precompiled";
-  let python;
-  if (runtime.snapshot) {
-    try {
-      python = await watched(pulse, (signal) => restored(page, signal));
-      path = "snapshot";
-    } catch (error) {
-      say("snapshot", `No snapshot (${error.message}): loading files`);
-    }
-  }
-  python ??= await watched(pulse, (signal) => assembled(page, signal));
-  const { py, complete } = python;
+  const asked = fetch(at(receipts.bundle));
+  asked.catch(() => {}); // whoever awaits it hears of it
+  const { py, complete, path } = await started(runtime.snapshot).catch((error) => {
+    if (!runtime.snapshot) throw error;
+    say("snapshot", `No snapshot (${error.message}): loading files`);
+    return started();
+  });
   say("core", "Importing the core");
-  const bridge = imported(py);
-  bridge.load(await receipts);
+  const bridge = py.pyimport("servelab.view.bridge");
+  const bundle = await asked;
+  if (!bundle.ok) throw new BootError("receipts", "MissingFile", `the receipts answered ${bundle.status}`, REDEPLOY);
+  bridge.load(await bundle.text());
   return { py, path, ms: performance.now() - began, call: caller(py, bridge, complete) };
 }
 
 /** What both ways need: Pyodide's two modules and the compiled wasm. */
 async function engine(dir, runtime, get) {
   const wasm = get({ ...runtime.wasm, compile: true }, "runtime", "Loading Python");
-  wasm.catch(() => {}); // whoever awaits it hears of it
+  wasm.catch(() => {});
   const module = (file) => import(dir + file).catch((error) => {
-    throw new BootError("runtime", "MissingFile", `${file} did not load: ${error.message}`, REDEPLOY);
+    throw new BootError("runtime", "MissingFile", `${file} did not load: ${error?.message ?? "it is damaged"}`, REDEPLOY);
   });
   const [{ loadPyodide }, asm] = await Promise.all([module("pyodide.mjs"), module("pyodide.asm.mjs")]);
   return { loadPyodide, asm: asm.default, wasm };
 }
 
-async function restored(page, signal) {
+/** Start Python from a snapshot, or from files: { py, path, complete() adds the files that a snapshot lacks }. */
+async function python(page, signal, snapshot) {
   const { dir, runtime, get, say, needs } = page;
-  const more = once(() => library(page, signal));
-  if (needs.length) more().catch(() => {});
+  const files = once(() => library(page, signal));
+  const complete = once(async () => install(py, await files(), say));
+  const whole = needs.length || !snapshot;
+  if (whole) files().catch(() => {});
   const [{ wasm, ...parts }, bytes] =
-    await Promise.all([page.engine(), get(runtime.snapshot, "snapshot", "Loading the core's memory", signal)]);
-  await wasm;
-  say("python", "Waking Python");
-  const py = await start({ ...parts, wasm, indexURL: dir, snapshot: { ...runtime.snapshot, bytes }, lock: runtime.lock });
-  const complete = once(async () => install(py, await more(), say));
-  if (needs.length) await complete();
-  return { py, complete };
-}
-
-async function assembled(page, signal) {
-  const { dir, runtime, say } = page;
-  const [{ wasm, ...parts }, files] = await Promise.all([page.engine(), library(page, signal)]);
+    await Promise.all([page.engine(), snapshot && get(snapshot, "snapshot", "Loading the core's memory", signal)]);
   await wasm;
   say("python", "Starting Python");
-  const py = await start({ ...parts, wasm, indexURL: dir, stdlib: files.stdlib, lock: runtime.lock });
-  install(py, files, say);
-  return { py, complete() {} };
+  const from = snapshot ? { snapshot: { ...snapshot, bytes } } : { stdlib: (await files()).stdlib };
+  const py = await start({ ...parts, ...from, wasm, indexURL: dir, lock: runtime.lock });
+  if (whole) await complete();
+  return { py, complete, path: snapshot ? "snapshot" : "precompiled" };
 }
 
 /** The files that a snapshot does not hold: standard library, core, and the packages a studio needs. */
@@ -97,14 +85,6 @@ export function install(py, { stdlib, wheels }, say) {
   py.pyimport("importlib").invalidate_caches();
 }
 
-function imported(py) {
-  try {
-    return py.pyimport("servelab.view.bridge");
-  } catch (error) {
-    throw new BootError("core", "BrokenCore", String(error.message).trim().split("\n").at(-1), REDEPLOY);
-  }
-}
-
 /** Calls across the seam; columns come back as ArrayBuffers of their own, ready to be transferred. */
 export function caller(py, bridge, complete) {
   const { bytes } = py.pyimport("builtins");
@@ -118,19 +98,10 @@ export function caller(py, bridge, complete) {
   };
   return async (method, params, file = null) => {
     const reply = ask(method, params, file);
-    if (!reply.header.startsWith('{"error"') || !NO_FILE.has(JSON.parse(reply.header).error.name)) return reply;
+    if (!NO_FILE.test(reply.header)) return reply;
     await complete(); // a module that the snapshot did not think of: fetch the library, then ask again
     return ask(method, params, file);
   };
-}
-
-function text(url) {
-  const reply = fetch(url).then((answer) => {
-    if (answer.ok) return answer.text();
-    throw new BootError("receipts", "MissingFile", `the receipts answered ${answer.status}`, REDEPLOY);
-  });
-  reply.catch(() => {});
-  return reply;
 }
 
 function once(make) {

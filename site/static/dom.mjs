@@ -16,11 +16,11 @@ export function h(tag, props = {}, ...kids) {
 
 const formats = [];
 
-/** 1234.5 → "1,234.5" with that many decimals; null → "–"; text stays text. */
+/** −1234.5 → "−1,234.5" with that many decimals; null → "–"; text stays text. */
 export function num(value, digits = 0) {
   if (typeof value !== "number") return value ?? "–";
   formats[digits] ??= new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return formats[digits].format(value);
+  return formats[digits].format(value).replace("-", "−");
 }
 
 /** Change a text only if it is another one: what stays costs no layout. */
@@ -47,7 +47,7 @@ export async function get(url) {
   throw new Error(`${String(url).split("/").pop()} ${why}; check the connection and try again`);
 }
 
-const root = document.documentElement;
+export const root = document.documentElement;
 const dark = matchMedia("(prefers-color-scheme: dark)");
 let seen = {};
 
@@ -61,14 +61,14 @@ export const hue = (owner) => colour(owner < 0 ? "muted" : `c${owner % 8}`);
 export function theme(name) {
   root.dataset.theme = name === "light" || name === "dark" ? name : "";
   seen = {};
-  document.dispatchEvent(new Event("theme"));
+  dispatchEvent(new Event("theme"));
 }
 export const otherTheme = () => ((root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark" ? "light" : "dark");
 dark.addEventListener("change", () => theme(root.dataset.theme));
 
 /** Once per page: dialogs open by [data-dialog] and close beside them; an offline copy when all is quiet. */
 export function setUp() {
-  document.addEventListener("click", ({ target }) => {
+  addEventListener("click", ({ target }) => {
     const name = target.closest?.("[data-dialog]")?.dataset.dialog;
     if (name) $(`#${name}`).showModal();
     else if (target.tagName === "DIALOG") target.close();

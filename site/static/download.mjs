@@ -11,13 +11,11 @@ export class BootError extends Error {
 const SILENCE = 10; // seconds
 export const REDEPLOY = "Reload the page. If it stays, the site is incomplete: build and deploy it again.";
 const CONNECT = "Check the connection, then reload the page.";
-const MAGIC = [0x00, 0x61, 0x73, 0x6d];
+const MAGIC = "0,97,115,109"; // \0asm
 
 /** Fetch `url`: part = {file, bytes, raw, compile?} with `bytes` on the wire (as stored) and `raw` after inflating.
- *
- * Returns Uint8Array(raw), or with `compile` a WebAssembly.Module. report(bytes) counts stored bytes.
- */
-export async function download(url, part, { stage, signal, report }) {
+ * Returns Uint8Array(raw), or with `compile` a WebAssembly.Module. report(bytes) counts stored bytes. */
+export async function download(url, part, stage, signal, report) {
   let response;
   try {
     response = await fetch(url, { signal });
@@ -25,43 +23,31 @@ export async function download(url, part, { stage, signal, report }) {
     throw new BootError(stage, "NoAnswer", `${part.file} could not be fetched (${error.message})`, CONNECT);
   }
   if (!response.ok) throw new BootError(stage, "MissingFile", `${part.file} answered ${response.status}`, REDEPLOY);
-  const seen = { bytes: 0 };
+  let seen = 0;
+  const transform = (chunk, out) => {
+    seen += chunk.length;
+    report(Math.min(seen, part.bytes)); // an inflating browser counts more
+    out.enqueue(chunk);
+  };
   try {
-    const body = await inflated(counted(response.body, seen, (n) => report(Math.min(n, part.bytes))));
+    const body = await inflated(response.body.pipeThrough(new TransformStream({ transform })));
     return part.compile ? await compiled(body, part, stage) : await collected(body, part, stage);
   } catch (error) {
     if (error instanceof BootError && error.name !== "WrongSize") throw error;
-    if (seen.bytes < part.bytes) {
-      const message = `${part.file} ended after ${seen.bytes} of ${part.bytes} bytes`;
-      throw new BootError(stage, "TruncatedDownload", message, CONNECT);
+    if (seen < part.bytes) {
+      throw new BootError(stage, "TruncatedDownload", `${part.file} ended after ${seen} of ${part.bytes} bytes`, CONNECT);
     }
     throw new BootError(stage, "DamagedFile", `${part.file} cannot be read (${error.message})`, REDEPLOY);
   }
 }
 
-function counted(stream, seen, report) {
-  return stream.pipeThrough(new TransformStream({
-    transform(chunk, out) {
-      seen.bytes += chunk.length;
-      report(seen.bytes);
-      out.enqueue(chunk);
-    },
-  }));
-}
-
 /** Look at the first chunk of a stream: [chunk, the whole stream]. */
 async function peeked(stream) {
-  const reader = stream.getReader();
-  const first = await reader.read();
-  const whole = new ReadableStream({
-    start: (out) => (first.done ? out.close() : out.enqueue(first.value)),
-    pull: async (out) => {
-      const { done, value } = await reader.read();
-      return done ? out.close() : out.enqueue(value);
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
-  return [first.value ?? new Uint8Array(), whole];
+  const [one, whole] = stream.tee();
+  const reader = one.getReader();
+  const { value = new Uint8Array() } = await reader.read();
+  reader.cancel();
+  return [value, whole];
 }
 
 /** Inflate gzip, unless the host marked it as encoded and the browser has done it. */
@@ -72,7 +58,7 @@ async function inflated(stream) {
 
 async function compiled(stream, part, stage) {
   const [head, whole] = await peeked(stream);
-  if (!MAGIC.every((byte, i) => head[i] === byte)) {
+  if (head.subarray(0, 4).join() !== MAGIC) {
     const start = Array.from(head.subarray(0, 4), (byte) => byte.toString(16).padStart(2, "0")).join(" ");
     throw new BootError(stage, "BrokenWasm", `${part.file} is no WebAssembly: it begins with ${start || "nothing"}`, REDEPLOY);
   }
@@ -80,16 +66,9 @@ async function compiled(stream, part, stage) {
 }
 
 async function collected(stream, part, stage) {
-  const out = new Uint8Array(part.raw);
-  let end = 0;
-  for (const reader = stream.getReader(); ;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    if (end + value.length <= out.length) out.set(value, end);
-    end += value.length;
-  }
-  if (end === part.raw) return out;
-  throw new BootError(stage, "WrongSize", `${end} bytes instead of ${part.raw}`, REDEPLOY);
+  const out = new Uint8Array(await new Response(stream).arrayBuffer());
+  if (out.length === part.raw) return out;
+  throw new BootError(stage, "WrongSize", `${out.length} bytes instead of ${part.raw}`, REDEPLOY);
 }
 
 /** Run work(signal); every sign of life resets pulse = {quiet, stage}, and 10 s without one end it with a named error.

@@ -3,18 +3,22 @@
 import { $, config, num } from "./dom.mjs";
 import { decode } from "./frame.mjs";
 
-/** Show `file` in `view` at the clock's `tick`; `say(text, bad)` writes the status line. Bytes stay on this machine. */
+/** Show `file` in `view` at the clock's `tick`; `say` writes the status line. Bytes stay on this machine. */
 export async function drop(file, link, view, tick, say) {
-  say(`Reading ${file.name}, ${num(file.size / 1e6, 1)} MB …`);
+  const { name, size } = file;
+  say(`Reading ${name}, ${num(size / 1e6, 1)} MB …`);
+  const running = setInterval(() => link.live && say(`Replaying ${name} …`), 100); // in place of what a boot says
   try {
-    const { header, buffers } = await link.call("drop", { studio: config.studio.name, name: file.name }, await file.arrayBuffer());
+    const { header, buffers } = await link.call("drop", { studio: config.studio.name, name }, await file.arrayBuffer());
     $("#file-result").hidden = false;
-    $("#file-result h2").textContent = file.name;
+    $("#file-result h2").textContent = name;
     view.show(decode(header.frame, buffers));
     view.draw(tick);
     $("#file-result").scrollIntoView({ block: "nearest" });
     say(view.frame.headline);
-  } catch (error) {
-    say(`${file.name}: ${error.message}`, true);
+  } catch ({ name: kind, message }) {
+    if (kind !== "Stopped") say(message.startsWith(name) ? message : `${name}: ${message}`, true, "", false);
+  } finally {
+    clearInterval(running);
   }
 }

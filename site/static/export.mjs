@@ -9,7 +9,7 @@ const { title, name, slug } = config.studio;
 function picture(stage, headline) {
   const scale = devicePixelRatio;
   const { left, top, width, height } = stage.getBoundingClientRect();
-  const canvas = h("canvas", { width: Math.round((width + 32) * scale), height: Math.round((height + 96) * scale) });
+  const canvas = h("canvas", { width: (width + 32) * scale, height: (height + 96) * scale });
   const g = canvas.getContext("2d");
   g.scale(scale, scale);
   g.fillStyle = colour("bg");
@@ -20,15 +20,12 @@ function picture(stage, headline) {
   };
   write(`${title}, Servelab`, 16, 32, "600 20px");
   write(headline, 16, 56, "14px", "muted");
-  for (const el of stage.querySelectorAll("h2, .readout, canvas")) {
+  for (const el of stage.querySelectorAll("h2, .readout, canvas, .legend li")) {
     const at = el.getBoundingClientRect();
     const [x, y] = [at.left - left + 16, at.top - top + 80];
     if (el.tagName === "CANVAS") g.drawImage(el, x, y, at.width, at.height);
+    else if (el.tagName === "LI") write(el.textContent, x + 22, y + 17, "14px", "muted");
     else write(el.textContent, x, y + 17, el.tagName === "H2" ? "600 16px" : "14px");
-  }
-  for (const el of stage.querySelectorAll(".legend li")) {
-    const at = el.getBoundingClientRect();
-    write(el.textContent, at.left - left + 38, at.top - top + 97, "14px", "muted");
   }
   return canvas;
 }
@@ -39,7 +36,7 @@ function save(blob, download) {
   setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
-/** Perfetto's handshake: PING until it answers PONG, then the trace. Only this, the visitor's own click, leaves the origin. */
+/** Perfetto's handshake: PING until it answers PONG, then the trace. Only this click leaves the origin. */
 function perfetto(tab, buffer, title) {
   const ping = setInterval(() => tab.postMessage("PING", PERFETTO), 100);
   addEventListener("message", function answer({ data, origin }) {

@@ -31,23 +31,21 @@ const KINDS = { blocks, metric, table, text, plot: lazy("plot"), tables: lazy("t
 export function decode(value, buffers) {
   if (Array.isArray(value)) return value.map((item) => decode(item, buffers));
   if (value === null || typeof value !== "object") return value;
-  const { $: index, $b64, type, n } = value;
-  if (index === undefined && $b64 === undefined) {
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, decode(item, buffers)]));
-  }
-  const text = $b64 === undefined ? "" : atob($b64);
-  const bytes = $b64 === undefined ? buffers[index] : new ArrayBuffer(text.length);
+  const { $, $b64, type, n } = value;
+  if ($ == null && $b64 == null) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, decode(item, buffers)]));
+  const text = atob($b64 ?? "");
+  const bytes = $b64 == null ? buffers[$] : new ArrayBuffer(text.length);
   for (let i = 0, into = new Uint8Array(bytes); i < text.length; i++) into[i] = text.charCodeAt(i);
   return new (type === "i32" ? Int32Array : Float32Array)(bytes, 0, n);
 }
 
-/** The panels of one frame. `areas`: area → element. `ctx`: seek(tick), verify(claim); panels add pools and listeners. */
+/** The panels of one frame. `areas`: area → element. Panels add pools and grids to `ctx`. */
 export class View {
-  constructor(areas, ctx) {
+  constructor(areas, seek) {
     this.areas = areas;
     this.panels = new Map();
-    this.ctx = { ...ctx, pools: {}, pointed: new Set() };
-    document.addEventListener("theme", () => this.panels.forEach((panel) => panel.theme?.()));
+    this.ctx = { seek, pools: {}, grids: new Set() };
+    addEventListener("theme", () => this.panels.forEach((panel) => panel.theme?.()));
   }
 
   /** Show a decoded frame; panels that were there before are updated in place. */

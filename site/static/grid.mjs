@@ -4,7 +4,7 @@
 import { colour, h, tell } from "./dom.mjs";
 import { FREE, cell } from "./sprite.mjs";
 
-const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+let pointing; // what takes pointers and keys: comes with the first of them
 
 export class Cells {
   constructor(el, ctx, name) {
@@ -15,18 +15,9 @@ export class Cells {
       h("div", { className: "pad" }, this.base, this.over));
     this.readout = h("p", { className: "readout" });
     el.append(this.pane, this.readout);
-    for (const type of ["pointermove", "pointerdown"]) {
-      this.over.addEventListener(type, (event) => this.point(this.hit(event.offsetX * this.px, event.offsetY * this.px)));
-    }
-    this.over.addEventListener("pointerleave", () => this.point(-1));
-    this.pane.addEventListener("keydown", (event) => this.key(event));
-    this.pane.addEventListener("focus", () => (this.readout.ariaLive = "polite"));
-    this.pane.addEventListener("blur", () => {
-      this.readout.ariaLive = "off";
-      this.point(-1);
-    });
-    this.mark = this.mark.bind(this);
-    ctx.pointed.add(this.mark);
+    for (const type of ["pointermove", "pointerdown", "pointerleave"]) this.over.addEventListener(type, this);
+    for (const type of ["keydown", "focus", "blur"]) this.pane.addEventListener(type, this);
+    ctx.grids.add(this);
     this.watch = new ResizeObserver(([{ contentRect }]) => {
       this.size = [contentRect.width, contentRect.height];
       this.draw(this.tick, true);
@@ -36,7 +27,7 @@ export class Cells {
 
   close() {
     this.watch.disconnect();
-    this.ctx.pointed.delete(this.mark);
+    this.ctx.grids.delete(this);
   }
 
   theme() {
@@ -94,42 +85,10 @@ export class Cells {
     tell(this.readout, this.at < 0 ? summary : this.say(this.at));
   }
 
-  hit(x, y) {
-    return this.x.findIndex((left, at) => x >= left && x <= left + this.w[at] && y >= this.y[at] && y <= this.y[at] + this.h[at]);
-  }
-
-  point(at) {
-    if (at === this.at) return;
-    this.at = at;
-    for (const mark of this.ctx.pointed) mark(this.pool, at < 0 ? -1 : this.block(at));
-    this.tell();
-  }
-
-  async key(event) {
-    if (event.key === "Escape") return this.point(-1);
-    const step = STEPS[event.key];
-    if (!step || !this.count) return;
-    event.preventDefault();
-    const { nearest } = await import("./walk.mjs");
-    const to = nearest(this, ...step);
-    this.point(to);
-    this.pane.scrollTop = Math.min(this.pane.scrollTop, this.y[to] / this.px);
-    this.pane.scrollTop = Math.max(this.pane.scrollTop, (this.y[to] + this.h[to]) / this.px - this.pane.clientHeight);
-  }
-
-  /** Outline every cell that shows this block of the pool. */
-  mark(pool, block) {
-    const g = this.over.getContext("2d");
-    g.clearRect(0, 0, this.over.width, this.over.height);
-    if (block < 0 || pool !== this.pool || !this.px) return;
-    const line = 2 * this.px;
-    for (const [ink, width] of [["bg", 2 * line], ["ink", line]]) {
-      Object.assign(g, { strokeStyle: colour(ink), lineWidth: width });
-      for (let at = 0; at < this.count; at++) {
-        if (this.block(at) !== block) continue;
-        const pad = Math.max(line / 2, 3 * this.px - this.w[at] / 2); // never too small to see
-        g.strokeRect(this.x[at] - pad, this.y[at] - pad, this.w[at] + 2 * pad, this.h[at] + 2 * pad);
-      }
-    }
+  async handleEvent(event) {
+    const { type, key, offsetX, offsetY } = event;
+    if (/^Arrow/.test(key)) event.preventDefault();
+    pointing ??= import("./point.mjs");
+    (await pointing).take(this, type, key, offsetX, offsetY);
   }
 }

@@ -1,17 +1,19 @@
 // The page's end of the worker: calls with replies, news of the boot, and "latest wins" for sliders: of the calls that
 // came while one was in flight only the newest of each slot is sent.
 
-const FIX = "Use a current browser (Chrome 80, Safari 16.4, Firefox 114), or try again.";
+const STOPPED = Object.assign(new Error("Python was stopped"), { name: "Stopped" });
 
 export class Link {
   /** `on`: {stage, ready, failed} take the worker's news; slow(true) says that a call takes more than a second. */
   constructor(config, on) {
-    Object.assign(this, { on, config: { ...config, base: location.href.split("#")[0] }, calls: new Map(), next: new Map(), id: 0 });
+    Object.assign(this, { on, config: { ...config, base: location.href.split("#")[0] }, calls: new Map(), id: 0, newest: {} });
+    this.queue = Promise.resolve();
   }
 
   start() {
     if (this.worker || this.broken) return;
-    const failed = (message, name = "WorkerError") => this.fail({ stage: "starting the worker", name, message, fix: FIX });
+    const fix = "Use a current browser (Chrome 80, Safari 16.4, Firefox 114), or try again.";
+    const failed = (message, name = "WorkerError") => this.fail({ stage: "starting the worker", name, message, fix });
     try {
       this.worker = new Worker(new URL(this.config.worker, this.config.base), { type: "module" });
     } catch (error) {
@@ -43,7 +45,7 @@ export class Link {
   }
 
   fail(news) {
-    this.broken = Object.assign(new Error(news.message), { name: "Stopped" });
+    this.broken = true;
     this.end();
     this.on.failed(news);
   }
@@ -54,19 +56,19 @@ export class Link {
     this.worker = this.live = null;
     for (const [id, { reject }] of [...this.calls]) {
       this.drop(id);
-      reject(Object.assign(new Error("Python was stopped"), { name: "Stopped" }));
+      reject(STOPPED);
     }
   }
 
   again() {
-    this.broken = null;
+    this.broken = false;
     this.start();
   }
 
   /** {header, buffers}, or an Error whose `problems` are sentences by control. Waits for the boot if need be. */
   call(method, params, file = null) {
     this.start();
-    if (this.broken) return Promise.reject(this.broken);
+    if (this.broken) return Promise.reject(STOPPED);
     return new Promise((resolve, reject) => {
       const id = ++this.id;
       this.calls.set(id, { resolve, reject, timer: setTimeout(() => this.live && this.on.slow(true), 1000) });
@@ -76,20 +78,9 @@ export class Link {
 
   /** Like call; null when a newer call for the slot took its place. */
   latest(slot, method, params) {
-    return new Promise((resolve, reject) => {
-      this.next.get(slot)?.resolve(null);
-      this.next.set(slot, { method, params, resolve, reject });
-      if (!this.busy) this.pump();
-    });
-  }
-
-  async pump() {
-    this.busy = true;
-    while (this.next.size) {
-      const [[slot, { method, params, resolve, reject }]] = this.next;
-      this.next.delete(slot);
-      await this.call(method, params).then(resolve, reject);
-    }
-    this.busy = false;
+    const mine = (this.newest[slot] = {});
+    const reply = this.queue.then(() => (mine === this.newest[slot] ? this.call(method, params) : null));
+    this.queue = reply.catch(() => {});
+    return reply;
   }
 }

@@ -1,2 +1,2 @@
-// For browsers without modules: say so; the picture's numbers and the text are in the page already.
+// Browsers without modules run this, and nothing else of ours.
 document.getElementById("old").hidden = false;

@@ -6,13 +6,13 @@ const RUN = 12_000; // ms for a whole log at speed 1
 
 export class Player {
   constructor(root, changed) {
-    Object.assign(this, { root, changed, tick: 0, end: 0, marks: [], unit: "", playing: false, moved: false });
+    Object.assign(this, { root, changed, tick: 0, end: 0, marks: [] });
     this.scrub = $("#scrub", root);
     this.scrub.addEventListener("input", () => this.seek(+this.scrub.value, true));
     for (const el of root.querySelectorAll("[data-do]")) el.addEventListener("click", () => this.act(el.dataset.do));
   }
 
-  /** Take the clocks of all frames on the page; the tick stays where it is, or at the end if it was there. */
+  /** Take the clocks of all frames: to the `wanted` tick where they reach it, else the tick, or the end, stays. */
   clocks(list) {
     const atEnd = this.end > 0 && this.tick >= this.end;
     this.end = Math.max(0, ...list.map((c) => c.end));
@@ -20,7 +20,7 @@ export class Player {
     this.unit = list[0]?.unit ?? "";
     this.root.hidden = !list.length;
     this.scrub.max = this.end;
-    this.seek(atEnd ? this.end : this.tick);
+    this.seek(this.wanted <= this.end ? this.wanted : atEnd ? this.end : this.tick);
   }
 
   act(name) {
@@ -39,7 +39,7 @@ export class Player {
   seek(tick, byHand = false) {
     this.exact = Math.max(0, Math.min(this.end, tick));
     this.tick = this.scrub.value = Math.floor(this.exact);
-    this.moved ||= byHand;
+    if (byHand) Object.assign(this, { moved: true, wanted: undefined });
     const text = `${num(this.tick)} / ${num(this.end)} ${this.unit}`;
     tell($("#tick", this.root), text);
     this.scrub.setAttribute("aria-valuetext", text);

@@ -7,7 +7,7 @@ export const STATES = ["free", "private", "shared", "cached", "reserved"];
 export const [FREE, PRIVATE, SHARED, CACHED, RESERVED] = STATES.keys();
 
 let made = new Map();
-document.addEventListener("theme", () => made.clear());
+addEventListener("theme", () => made.clear());
 
 const border = (g, w, h, inset, line) => {
   g.lineWidth = line;

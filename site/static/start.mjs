@@ -7,26 +7,26 @@ export const STDLIB = "/lib/python314.zip";
 const TABLE_BASE = 14_336; // engines start the function table a few slots apart: a fixed base fits them all
 const HEADER = 1; // word of a snapshot that holds the length of its header
 
-/** Start Python: Pyodide's API, or a rejection.
- *
- * wasm: WebAssembly.Module or a promise of it; lock: as in a lock file; stdlib: zip bytes, or snapshot: {bytes, base, digest} to restore.
- * onMemory(module) sees the memory before Python runs; options go to loadPyodide.
- */
+/** Pyodide's API. `wasm`: a WebAssembly.Module or a promise of it; `lock`: as in a lock file; `stdlib`: zip bytes, or
+ * `snapshot`: {bytes, base, digest}; onMemory(module) sees the memory before Python runs. */
 export async function start({ loadPyodide, asm, wasm, indexURL, lock, stdlib, snapshot, onMemory, options = {} }) {
   globalThis.WasmOffsetConverter ??= null; // where this name exists, pyodide.mjs leaves the wasm to the caller
   let fail;
   const failed = new Promise((_, reject) => (fail = reject));
-  const prepare = async (module) => {
-    module.wasmTable.grow(TABLE_BASE - module.wasmTable.length);
-    onMemory?.(module);
-    if (snapshot) await unfold(module, snapshot);
-    if (stdlib) module.FS.writeFile(STDLIB, stdlib);
-  };
   const createPyodideModule = (settings) => {
     const [install, ...rest] = settings.preRun;
-    settings.preRun = [(module) => held(module, fail, install, prepare), ...rest];
+    const prepare = async (module) => {
+      module.addRunDependency("servelab"); // keeps main() from running
+      await install(module);
+      module.wasmTable.grow(TABLE_BASE - module.wasmTable.length);
+      onMemory?.(module);
+      if (snapshot) await unfold(module, snapshot);
+      if (stdlib) module.FS.writeFile(STDLIB, stdlib);
+      module.removeRunDependency("servelab");
+    };
+    settings.preRun = [(module) => prepare(module).catch(fail), ...rest];
     settings.instantiateWasm = (imports, receive) => {
-      Promise.resolve(wasm).then((compiled) => instantiate(compiled, imports, receive)).catch(fail);
+      instantiate(wasm, imports, receive).catch(fail);
       return {};
     };
     return asm(settings);
@@ -39,19 +39,8 @@ export async function start({ loadPyodide, asm, wasm, indexURL, lock, stdlib, sn
   return Promise.race([python, failed]);
 }
 
-/** Keep main() from running until both steps are done. */
-async function held(module, fail, install, prepare) {
-  module.addRunDependency("servelab");
-  try {
-    await install(module);
-    await prepare(module);
-  } catch (error) {
-    return fail(error);
-  }
-  module.removeRunDependency("servelab");
-}
-
-async function instantiate(compiled, imports, receive) {
+async function instantiate(wasm, imports, receive) {
+  const compiled = await wasm;
   const marker = Symbol("error marker");
   imports.env.Jsv_GetError_import = () => marker;
   imports.env.JsvError_Check = (value) => value === marker;

@@ -15,19 +15,24 @@ export const trim = (state) =>
 
 export const same = (a, b) => JSON.stringify(trim(a)) === JSON.stringify(trim(b));
 
-/** {a, b or null, t or null, theme, embed} from the address. */
+/** {a, b or null, t, theme, embed} from the address; `odd`: what stands there for t and theme and is neither. */
 export function read() {
   const hash = new URLSearchParams(location.hash.slice(1));
   const all = new URLSearchParams(`${location.search.slice(1)}&${hash}`);
   const part = (prefix) =>
     Object.fromEntries(specs.filter((c) => hash.has(prefix + c.key)).map(({ key }) => [key, hash.get(prefix + key)]));
   const b = part("b.");
+  const t = hash.get("t");
+  const theme = all.get("theme") ?? all.get("__theme") ?? "";
+  const isTick = /^\d{1,9}$/.test(t);
+  const isTheme = ["", "light", "dark", "system"].includes(theme);
   return {
     a: part(""),
     b: hash.has("compare") || Object.keys(b).length ? b : null,
-    t: /^\d{1,9}$/.test(hash.get("t")) ? +hash.get("t") : null,
-    theme: all.get("theme") ?? all.get("__theme") ?? "",
+    t: isTick ? +t : undefined,
+    theme: isTheme ? theme : "",
     embed: all.has("embed"),
+    odd: [!isTick && t && `t=${t}`, !isTheme && `theme=${theme}`].filter(Boolean),
   };
 }
 

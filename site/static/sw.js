@@ -9,9 +9,9 @@ let list;
 const precache = async () => (list ??= await (await fetch(LIST)).json());
 const store = async () => caches.open(`${NAME}-${(await precache()).version}`);
 
-async function keep(urls) {
+async function keep(part) {
   const cache = await store();
-  for (const url of urls) {
+  for (const url of list[part]) {
     try {
       if (!(await cache.match(url))) await cache.add(url);
     } catch {
@@ -21,9 +21,9 @@ async function keep(urls) {
 }
 
 /** What is left to keep, after a while: a page that is opening comes first. */
-async function rest(ms) {
-  await new Promise((done) => setTimeout(done, ms));
-  await keep((await precache()).rest);
+async function later() {
+  await new Promise((done) => setTimeout(done, 8000));
+  await keep("rest");
 }
 
 async function fresh(request) {
@@ -43,14 +43,14 @@ async function kept(request) {
   const found = await caches.match(request);
   if (found) return found;
   const reply = await fetch(request);
-  if (reply.ok && reply.status === 200) {
+  if (reply.status === 200) {
     const copy = reply.clone();
     store().then((cache) => cache.put(request, copy)).catch(() => {});
   }
   return reply;
 }
 
-self.addEventListener("install", (event) => event.waitUntil(precache().then(({ core }) => keep(core)).catch(() => {})));
+self.addEventListener("install", (event) => event.waitUntil(keep("core").catch(() => {})));
 
 // A new version takes over when the last page of the old one is closed; then the old files go.
 self.addEventListener("activate", (event) => {
@@ -60,7 +60,7 @@ self.addEventListener("activate", (event) => {
       if (name.startsWith(NAME) && ![`${NAME}-${version}`, `${NAME}-pages`].includes(name)) await caches.delete(name);
     }
     await self.clients.claim();
-    await rest(0);
+    await keep("rest");
   };
   event.waitUntil(tidy().catch(() => {}));
 });
@@ -70,5 +70,5 @@ self.addEventListener("fetch", (event) => {
   const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin) return;
   event.respondWith(/-[0-9a-f]{8,}[./]/.test(url.pathname) ? kept(request) : fresh(request));
-  if (request.mode === "navigate") event.waitUntil(rest(8000).catch(() => {}));
+  if (request.mode === "navigate") event.waitUntil(later().catch(() => {}));
 });

@@ -1,17 +1,21 @@
-// Verify: separate findings about a receipt (unmodified, signed by, reproduced here) and what they do not say.
+// Verify: separate findings about a receipt: unmodified, signed by whom, reproduced here.
 // The attestation is a DSSE envelope over an in-toto Statement: Ed25519 over "DSSEv1 <len> <type> <len> <payload>"; its
 // subjects carry each receipt's sha256. Nothing is re-serialised to be checked.
 
 import { $, get, h, num } from "./dom.mjs";
+import { sha256 } from "./start.mjs";
 
+const SOURCE = "get it again from its source";
 const bytes = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
 const text = (data) => new TextDecoder().decode(data);
-const here = (url, base = document.baseURI) => new URL(url, base);
 
-async function sha256(data) {
+/** A finding from an error: a sentence of ours, or that `file` is damaged. */
+const wrong = (file) => ({ name, message }) =>
+  ({ ok: false, text: name === "Error" ? message : `${file} is damaged and cannot be read; ${SOURCE}` });
+
+async function digest(data) {
   if (!globalThis.crypto?.subtle) throw new Error("this browser checks hashes only on https or localhost; open the page there");
-  const digest = await crypto.subtle.digest("SHA-256", data);
-  return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return sha256(data);
 }
 
 async function fits(key, signature, message, noble) {
@@ -19,70 +23,74 @@ async function fits(key, signature, message, noble) {
     const imported = await crypto.subtle.importKey("spki", key, { name: "Ed25519" }, false, ["verify"]);
     return await crypto.subtle.verify("Ed25519", imported, signature, message);
   } catch {
-    const library = await import(here(noble)); // a browser without Ed25519
-    return library.verifyAsync(signature, message, key.slice(-32));
+    const library = await import(new URL(noble, document.baseURI)); // a browser without Ed25519
+    return library.verifyAsync(signature, message, key.slice(-32)).catch(() => false);
   }
 }
 
-/** {subjects: name → sha256, signed: finding} of the site's one attestation. */
+/** What the site's one attestation says, {ok, text, subjects: name → sha256}. A bad key leaves the others. */
 async function attested({ receipts, vendor }) {
-  const envelope = await (await get(here(receipts.attestation))).json();
+  const envelope = await (await get(receipts.attestation)).json();
   const payload = bytes(envelope.payload);
   const head = `DSSEv1 ${envelope.payloadType.length} ${envelope.payloadType} ${payload.length} `;
   const message = new Uint8Array([...new TextEncoder().encode(head), ...payload]);
-  const signers = [];
+  const subjects = Object.fromEntries(JSON.parse(text(payload)).subject.map((s) => [s.name, s.digest.sha256]));
+  const [signers, troubles] = [[], []];
   for (const { label, url } of receipts.keys) {
-    const key = bytes((await (await get(here(url))).text()).replace(/-----[^-]+-----|\s/g, ""));
-    const id = await sha256(key);
-    for (const { keyid, sig } of envelope.signatures) {
-      if (keyid === id && (await fits(key, bytes(sig), message, vendor?.noble))) signers.push(label);
+    try {
+      const key = bytes((await (await get(url)).text()).replace(/-----[^-]+-----|\s/g, ""));
+      const id = await digest(key);
+      for (const { keyid, sig } of envelope.signatures) {
+        if (keyid === id && (await fits(key, bytes(sig), message, vendor?.noble))) signers.push(label);
+      }
+    } catch (error) {
+      troubles.push(wrong(`key ${label} or its signature`)(error).text);
     }
   }
-  const subjects = Object.fromEntries(JSON.parse(text(payload)).subject.map((s) => [s.name, s.digest.sha256]));
-  const signed = signers.length
-    ? { ok: true, text: `${signers.join(", ")}: Ed25519 over the statement of ${Object.keys(subjects).length} receipts` }
-    : { ok: false, text: "attestation.json: no known key fits its signature; get the site again from its source" };
-  return { subjects, signed };
+  const said = signers.length ? `${signers.join(", ")}: Ed25519 over the statement of ${Object.keys(subjects).length} receipts`
+    : `attestation.json: no known key fits its signature; ${SOURCE}`;
+  return { ok: !!signers.length, text: [said, ...troubles].join(". "), subjects };
 }
 
-/** Check one receipt's bytes and the signature over them: {url, receipt, unmodified, signed}. */
+function compared(file, hash, subjects) {
+  const is = `${hash.slice(0, 16)}…`;
+  if (!subjects) return { ok: null, text: `its sha256 is ${is}; what was signed cannot be read` };
+  if (hash === subjects[file]) return { ok: true, text: `sha256 ${is} is what was signed for ${file}` };
+  const was = subjects[file]?.slice(0, 16) ?? "nothing";
+  return { ok: false, text: `${file} was changed: its sha256 is ${is}, signed was ${was}…; ${SOURCE}` };
+}
+
+/** Judge one receipt's bytes and the signature over them, each by itself: {url, file, receipt, unmodified, signed}. */
 export async function check(config, kind) {
-  const index = here(config.receipts.index);
-  const entry = (await (await get(index)).json()).find((e) => e.kind === kind);
-  if (!entry) throw new Error(`there is no receipt of kind ${kind} here; the receipts page lists those there are`);
-  const url = here(entry.url, index);
-  const data = await (await get(url)).arrayBuffer();
-  const hash = await sha256(data);
-  const { subjects, signed } = await attested(config);
-  const ok = hash === subjects[entry.file];
-  const was = subjects[entry.file]?.slice(0, 16) ?? "nothing";
-  const unmodified = {
-    ok,
-    text: ok ? `sha256 ${hash.slice(0, 16)}… is what was signed for ${entry.file}`
-      : `${entry.file} was changed: its sha256 is ${hash.slice(0, 16)}…, signed was ${was}…; get it again from its source`,
-  };
-  let receipt = null;
+  const found = { receipt: null, signed: await attested(config).catch(wrong("attestation.json")) };
   try {
-    receipt = JSON.parse(text(data));
-  } catch {
-    unmodified.text += "; it is no JSON any more";
+    const index = await get(config.receipts.index);
+    const entry = (await index.json()).find((e) => e.kind === kind);
+    if (!entry) throw new Error(`there is no receipt of kind ${kind} here; the receipts page lists those there are`);
+    Object.assign(found, { file: entry.file, url: new URL(entry.url, index.url) });
+    const data = await (await get(found.url)).arrayBuffer();
+    found.unmodified = compared(entry.file, await digest(data), found.signed.subjects);
+    found.receipt = JSON.parse(text(data));
+  } catch (error) {
+    found.unmodified ??= wrong("index.json")(error);
   }
-  return { url, file: entry.file, receipt, unmodified, signed };
+  return found;
 }
 
 /** Run the receipt's computation in the worker: {ok, text, rows}; ok null: nothing to run. */
 export async function again(link, receipt, file = null) {
-  if (!receipt) return { ok: false, text: "not run: the receipt cannot be read", rows: [] };
-  if (receipt.evidence === "model") {
-    return { ok: null, text: `a projection cannot be reproduced. It assumes ${JSON.stringify(receipt.workload)}`, rows: [] };
-  }
+  const none = (ok, text) => ({ ok, text, rows: [] });
+  if (!receipt) return none(false, "not run: the receipt cannot be read");
+  if (receipt.evidence === "model") return none(null, `a projection cannot be reproduced. It assumes: ${receipt.assumptions.join(" ")}`);
   try {
     const { rows, note = "" } = (await link.call("recompute", { receipt }, file)).header;
     const bad = rows.filter((row) => !row.same).map((row) => row.metric);
-    const said = bad.length ? `different here: ${bad.join(", ")}` : `${rows.length} of ${rows.length} numbers are the same`;
+    const count = rows.filter(({ metric }) => metric in receipt.metrics).length;
+    const rest = count < rows.length ? " and the statistic" : "";
+    const said = bad.length ? `different here: ${bad.join(", ")}` : `${count} numbers${rest} are the same`;
     return { ok: !bad.length, text: `${said}. ${note}`, rows };
   } catch (error) {
-    return { ok: false, text: `could not be run: ${error.message}`, rows: [] };
+    return none(false, `could not be run: ${error.message}`);
   }
 }
 
@@ -97,19 +105,20 @@ const exact = (value) => (typeof value === "number" ? value.toLocaleString("en-U
 
 function table(rows) {
   const head = ["Number", "In the receipt", "Here, now", "Unit", ""].map((name, i) => h("th", { scope: "col", className: i % 3 ? "n" : "" }, name));
-  const line = ({ metric, committed, recomputed, unit, same }) => h("tr", { className: same ? "" : "bad" }, h("th", { scope: "row" }, metric),
-    h("td", { className: "n" }, exact(committed)), h("td", { className: "n" }, exact(recomputed)), h("td", {}, unit), h("td", {}, same ? "same" : "differs"));
-  return h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows.map(line)));
+  const body = rows.map(({ metric, committed, recomputed, unit, same }) => h("tr", { className: same ? "" : "bad" }, h("th", { scope: "row" }, metric),
+    [exact(committed), exact(recomputed), unit, same ? "same" : "differs"].map((text, i) => h("td", { className: i < 2 ? "n" : "" }, text))));
+  return h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body));
 }
 
+const names = (receipt, or) => receipt?.data?.map(({ name }) => name).join(or) ?? "";
+
 function facts({ receipt, url, file }, metric) {
-  const { value, unit, n, ci95 } = receipt?.metrics[metric] ?? {};
-  const more = [n && `n = ${num(n)}`, ci95 && `95 % interval ${ci95.map(exact).join(" to ")}`].filter(Boolean).map((part) => `, ${part}`);
-  const { evidence, command, commit, date, data, losses, environment } = receipt ?? {};
-  const names = [data ?? []].flat().map((d) => d.name).join(", ");
-  const machine = Object.entries(environment ?? {}).map(([key, item]) => `${key} ${typeof item === "object" ? JSON.stringify(item) : item}`).join(" · ");
-  const lines = { Value: unit !== undefined && `${exact(value)} ${unit}${more.join("")}`, Evidence: evidence, Command: command, Commit: commit, Date: date,
-    Machine: machine, Data: names, Losses: losses?.join(" "), File: h("a", { href: url }, file) };
+  const r = receipt ?? {};
+  const { value, unit, n, ci95 } = r.metrics?.[metric] ?? {};
+  const range = ci95 ? `, 95 % interval ${ci95.map(exact).join(" to ")}` : "";
+  const machine = Object.entries(r.environment ?? {}).map((item) => item.join(" ")).join(" · ");
+  const lines = { Value: n && `${exact(value)} ${unit}, n = ${num(n)}${range}`, Evidence: r.evidence, Command: r.command, Commit: r.commit, Date: r.date,
+    Machine: machine, Data: names(r, ", "), Losses: r.losses?.join(" "), File: url && h("a", { href: url }, file) };
   return Object.entries(lines).filter(([, item]) => item).flatMap(([name, item]) => [h("dt", {}, name), h("dd", {}, item)]);
 }
 
@@ -123,14 +132,7 @@ export async function show(config, link, claim) {
   $("#v-facts").replaceChildren();
   $("#v-drop").hidden = true;
   if (!box.open) box.showModal();
-  let found;
-  try {
-    found = await check(config, kind);
-  } catch (error) {
-    put(box, "unmodified", { ok: false, text: error.message });
-    for (const name of ["signed", "again"]) put(box, name, { text: "not checked" });
-    return;
-  }
+  const found = await check(config, kind);
   const { receipt } = found;
   put(box, "unmodified", found.unmodified);
   put(box, "signed", found.signed);
@@ -142,7 +144,7 @@ export async function show(config, link, claim) {
     $("#v-rows").replaceChildren(result.rows.length ? table(result.rows) : "");
   };
   $("#v-drop").hidden = receipt?.evidence !== "replayed";
-  $("#v-drop b").textContent = [receipt?.data ?? []].flat().map((d) => d.name).join(" or ");
+  $("#v-drop b").textContent = names(receipt, " or ");
   $("#v-drop input").onchange = async ({ target }) => target.files[0] && run(await target.files[0].arrayBuffer());
   await run();
 }

@@ -4,24 +4,17 @@ import { boot } from "./boot.mjs";
 
 let python;
 
-async function start(config) {
-  python = boot(config, (stage) => postMessage({ ...stage, type: "stage" }));
-  try {
-    const { ms, path } = await python;
-    postMessage({ type: "ready", ms, path });
-  } catch ({ stage = "starting Python", name, message, fix = "Try again, or reload the page." }) {
-    postMessage({ type: "failed", stage, name, message, fix });
-  }
-}
-
 self.onmessage = async ({ data: { type, config, id, method, params, file } }) => {
-  if (type === "boot") return start(config);
   try {
+    if (type === "boot") {
+      python = boot(config, (stage) => postMessage({ ...stage, type: "stage" }));
+      const { ms, path } = await python;
+      return postMessage({ type: "ready", ms, path });
+    }
     const { header, buffers } = await (await python).call(method, params, file);
-    const list = buffers.map((b) => b.buffer ?? b);
-    postMessage({ type: "reply", id, header, buffers: list }, list);
-  } catch ({ name, message }) {
-    const error = { name, message: message.trim().split("\n").pop(), problems: {} };
-    postMessage({ type: "reply", id, header: JSON.stringify({ error }), buffers: [] });
+    postMessage({ type: "reply", id, header, buffers }, buffers);
+  } catch ({ stage = id ? `in ${method}` : "starting Python", name, message, fix = "Press Retry, or reload the page." }) {
+    // A problem with a call comes back as its reply; what is thrown ends this Python, and the page this worker.
+    postMessage({ type: "failed", stage, name, message: `${message}`.trim().split("\n").pop(), fix });
   }
 };

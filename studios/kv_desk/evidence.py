@@ -37,7 +37,7 @@ def waste(receipt: Receipt) -> Plot:
     low, high = traces[0]["y"][0], traces[0]["y"][-1]
     alt = f"Empty slots grow with the block size, from {low:.2f} % to {high:.2f} % at completion."
     title, x, y = "Empty slots on the Azure conversation trace", "block size, tokens", "empty slots, %"
-    return Plot("waste_plot", title, "below", tuple(traces), x, y, "replayed", alt, "xy")
+    return Plot("waste_plot", title, "below", tuple(traces), x, y, "replayed", alt, "xy", claim="kv_waste")
 
 
 def reuse(receipt: Receipt) -> Plot:
@@ -59,7 +59,8 @@ def reuse(receipt: Receipt) -> Plot:
     alt = "Hits rise with the pool towards an infinite cache's; Belady's optimum shows what a better policy could get."
     title = "Prefix-cache hits on the Mooncake traces"
     x = "pool, blocks of 512 tokens"
-    return Plot("reuse_plot", title, "below", tuple(traces), x, "block references hit, %", "replayed", alt, "x")
+    y = "block references hit, %"
+    return Plot("reuse_plot", title, "below", tuple(traces), x, y, "replayed", alt, "x", claim="kv_prefix")
 
 
 def _line(name: str, x: list[Any], y: list[Any], colour: str, dash: str) -> dict[str, Any]:

@@ -56,6 +56,39 @@ def test_nothing_moves_while_the_page_becomes_alive(page_watch: Open) -> None:
         assert page.evaluate("window.shift ?? 0") <= 0.02, page.evaluate("window.moved")
 
 
+def test_a_phone_wraps_what_a_line_does_not_hold(page_watch: Open) -> None:
+    page = page_watch(DESK, viewport={"width": 360, "height": 740})
+    cut = "e => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1"
+    page.wait_for_selector(LIVE, timeout=30_000)
+    top = "document.querySelector('main').getBoundingClientRect().top"
+    before = page.evaluate(top)
+    for words in ("The picture is in the page; Python starts when it is idle.", "Reading a-trace-of-one-day.csv, 12.3 MB …"):
+        page.locator("#more").evaluate("e => { e.textContent = ''; }")
+        page.locator("#status span").first.evaluate("(e, words) => { e.textContent = words; }", words)
+        assert page.evaluate(top) == before and not page.locator("#status span").first.evaluate(cut)
+    for kind in ("tables", "tree"):
+        panel = page.locator(f"#below [data-kind={kind}]")
+        panel.scroll_into_view_if_needed()
+        panel.locator("canvas").first.wait_for()
+        page.wait_for_timeout(300)
+        assert not panel.locator(".readout").evaluate(cut), panel.locator(".readout").inner_text()
+
+
+def test_a_log_axis_has_whole_numbers_at_its_ticks(desk: Any) -> None:
+    for name, ticks in (("block size", ["8", "16", "32", "64", "128", "256"]), ("pool, blocks", ["1,000", "10,000"])):
+        plot = desk.locator("#below [data-kind=plot]", has_text=name)
+        desk.locator("#below [data-kind=plot]").nth(1 if name == "block size" else 2).scroll_into_view_if_needed()
+        plot.locator(".xtick").first.wait_for()
+        assert set(ticks) <= set(plot.locator(".xtick").all_text_contents())
+        shown = plot.locator(".xtick, .ytick").all_text_contents()
+        assert len(shown) == len({*plot.locator(".xtick").all_text_contents()}) + plot.locator(".ytick").count()
+
+
+def test_negative_numbers_have_a_minus_sign(desk: Any) -> None:
+    module = "import(document.querySelector('script[src*=\"app.mjs\"]').src.replace('app.mjs', 'dom.mjs'))"
+    assert desk.evaluate(f"{module}.then(({{ num }}) => num(-1234.56, 1))") == "−1,234.6"
+
+
 def test_the_theme_button_and_the_address_change_the_theme(page_watch: Open) -> None:
     page = page_watch(DESK + "?__theme=dark", color_scheme="light")
     background = "getComputedStyle(document.documentElement).backgroundColor"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,8 +49,7 @@ def test_a_tile_opens_its_receipt_and_runs_it_again(page_watch: Open) -> None:
     assert ok == "true" and (ROOT / f"receipts/keys/{text.split(':')[0]}.pub").is_file()
     ok, text = finding(page, "again")
     metrics = json.loads(path.read_text())["metrics"]
-    said = re.match(r"(\d+) of (\d+) numbers are the same", text)
-    assert ok == "true" and said and said[1] == said[2] and int(said[1]) >= len(metrics)
+    assert ok == "true" and text.startswith(f"{len(metrics)} numbers and the statistic are the same."), text
     row = page.locator("#v-rows tr", has_text="shared_blocks").first.inner_text().split()
     assert row[:3] == ["shared_blocks", "204", "204"]
     assert "They do not show that a number is true" in page.inner_text("#verify")
@@ -79,6 +77,68 @@ def test_a_changed_statement_loses_its_signature(page_watch: Open) -> None:
     assert finding(page, "unmodified")[0] == "false"
     ok, text = finding(page, "signed")
     assert ok == "false" and "no known key" in text
+
+
+@pytest.mark.parametrize(("what", "says"), [
+    pytest.param("key", "answered 404", id="no key"),
+    pytest.param("sig", "key servelab-2026-12 or its signature is damaged and cannot be read", id="damaged signature"),
+])
+def test_what_is_wrong_with_a_signature_leaves_the_other_findings(page_watch: Open, what: str, says: str) -> None:
+    sig = json.loads((ROOT / "receipts/attestation.json").read_text())["signatures"][0]["sig"].encode()
+
+    def prepare(context: Any) -> None:
+        if what == "key":
+            context.route("**/*.pub", lambda route: route.fulfill(status=404))
+        else:
+            context.route("**/attestation.json", changed(sig, b"%" + sig[1:]))
+
+    page = page_watch(DESK, prepare=prepare, allow=("404",))
+    page.locator("#tiles-a .receipt").first.click()
+    assert finding(page, "unmodified")[0] == "true"
+    ok, text = finding(page, "signed")
+    assert ok == "false" and "no known key" in text and says in text and "Exception" not in text, text
+    assert finding(page, "again")[0] == "true"
+
+
+def test_without_a_statement_the_bytes_are_not_called_changed(page_watch: Open) -> None:
+    payload = json.loads((ROOT / "receipts/attestation.json").read_text())["payload"].encode()
+    spoil = changed(payload, b"%" + payload[1:])
+    page = page_watch(DESK, prepare=lambda c: c.route("**/attestation.json", spoil))
+    page.locator("#tiles-a .receipt").first.click()
+    ok, text = finding(page, "unmodified")
+    assert ok == "null" and "cannot be read" in text
+    assert finding(page, "signed") == (
+        "false", "attestation.json is damaged and cannot be read; get it again from its source",
+    )
+    assert finding(page, "again")[0] == "true"
+
+
+def test_plots_of_a_receipt_open_it_and_words_without_one_are_explained(page_watch: Open) -> None:
+    page = page_watch(DESK)
+    for i, kind in enumerate(("kv_waste", "kv_prefix")):
+        page.locator("#below [data-kind=plot]").nth(1 + i).scroll_into_view_if_needed()
+        page.locator(f"#below [data-kind=plot] [data-claim={kind}]").click()
+        page.wait_for_selector(f"#verify h2:text-is('Receipt: {kind}')")
+        assert finding(page, "unmodified")[0] == "true"
+        page.keyboard.press("Escape")
+    for root, word in (("#tiles-a", "derived"), ("#tiles-a", "model"), ("#below [data-kind=table]", "derived")):
+        basis = page.locator(f"{root} [data-dialog=help]", has_text=word).first
+        assert "here and now by the core" in basis.get_attribute("title")
+        basis.click()
+        assert basis.get_attribute("title") == page.inner_text(f"#basis-{word}") and page.is_visible("#help")
+        page.keyboard.press("Escape")
+
+
+def test_the_receipts_page_lists_numbers_that_can_be_read(page_watch: Open) -> None:
+    page = page_watch("receipts/")
+    assert "n is how many observations" in page.inner_text("main")
+    for path in (ROOT / "receipts").glob("kv_*/*.json"):
+        for name, metric in json.loads(path.read_text())["metrics"].items():
+            row = page.locator(f"#{path.parent.name} tr", has=page.get_by_role("rowheader", name=name, exact=True))
+            value = metric["value"]
+            shown = [f"{value:,}" if isinstance(value, int) else f"{value:,.9g}", metric["unit"], f"{metric['n']:,}"]
+            assert row.locator("td").all_inner_texts() == shown
+            assert row.locator("td").first.get_attribute("title") == str(value)
 
 
 def test_a_browser_without_ed25519_gets_the_same_answer(page_watch: Open) -> None:

@@ -13,6 +13,7 @@ class Plot(Panel):
     """`traces`: Plotly traces whose x and y may be Columns; `x`, `y`: axis titles with units; `log`: axes drawn in log.
 
     `cursor`: the page draws the clock's tick as a vertical line. `alt`: the sentence that stands for the picture.
+    `claim`: the receipt that holds the numbers ("kv_waste"), shown as the plot's receipt mark.
     """
 
     kind: ClassVar[str] = "plot"
@@ -23,3 +24,4 @@ class Plot(Panel):
     alt: str
     log: str = ""
     cursor: bool = False
+    claim: str = ""

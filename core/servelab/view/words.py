@@ -34,7 +34,8 @@ class Text(Panel):
 class Table(Panel):
     """`columns` are (heading, unit); `rows` hold one cell per column; `mark` is the index of an emphasised row or −1.
 
-    `basis` labels every number of the table; a column's `digits` sets its decimals.
+    `basis` labels every number of the table; a column's `digits` sets its decimals. `claim`: the receipt that holds the
+    numbers ("kv_waste"), shown as the table's receipt mark.
     """
 
     kind: ClassVar[str] = "table"
@@ -44,3 +45,4 @@ class Table(Panel):
     basis: Basis
     caption: str = ""
     mark: int = -1
+    claim: str = ""

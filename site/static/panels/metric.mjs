@@ -1,6 +1,6 @@
-// A number tile: value with unit, basis, and, where a receipt holds the number, a mark that opens it.
+// A number tile: value, unit, and where the number comes from.
 
-import { colour, h, num, tell, upto } from "../dom.mjs";
+import { $, colour, h, num, tell, upto } from "../dom.mjs";
 
 /** The series' value at a tick: held from point to point, or linear. */
 function at({ t, series, linear, value }, tick) {
@@ -11,12 +11,19 @@ function at({ t, series, linear, value }, tick) {
   return series[i] + ((series[next] - series[i]) * (tick - t[i])) / (t[next] - t[i]);
 }
 
-export default (el, ctx) => {
+/** Where numbers come from: a word, and the receipt that holds them or, without one, what the word means. */
+export function basis({ basis, claim, title }) {
+  const button = (text, props) => h("button", { type: "button", className: "receipt", ...props }, text);
+  if (claim) return [basis, " · ", button("receipt", { "data-claim": claim, ariaLabel: `Receipt of ${title}` })];
+  return [button(basis, { "data-dialog": "help", title: $(`#basis-${basis}`)?.textContent ?? "" })];
+}
+
+export default (el) => {
   const label = h("p", { className: "label" });
   const figure = h("span", { className: "figure" });
   const unit = h("span", { className: "unit" });
-  const basis = h("p", { className: "basis" });
-  el.append(label, h("p", { className: "value" }, figure, " ", unit), basis);
+  const source = h("p", { className: "basis" });
+  el.append(label, h("p", { className: "value" }, figure, " ", unit), source);
   let data = {};
   const theme = () => label.style.setProperty("--tone", data.tone && colour(data.tone));
   return {
@@ -29,9 +36,7 @@ export default (el, ctx) => {
       tell(unit, panel.unit);
       el.title = panel.note;
       theme();
-      if (same) return;
-      const open = { type: "button", className: "receipt", ariaLabel: `Receipt of ${panel.title}`, onclick: () => ctx.verify(panel.claim) };
-      basis.replaceChildren(panel.basis, ...(panel.claim ? [" · ", h("button", open, "receipt")] : []));
+      if (!same) source.replaceChildren(...basis(panel));
     },
     draw(tick) {
       tell(figure, num(at(data, tick), data.digits));

@@ -1,6 +1,7 @@
 // A Plotly figure; colours are the theme's tokens. This module and the library come when a plot nears the screen.
 
 import { colour, config, h } from "../dom.mjs";
+import { basis } from "./metric.mjs";
 
 let library;
 
@@ -20,11 +21,17 @@ function paint(value) {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, paint(item)]));
 }
 
+// Ticks of a log axis: powers of two where all values are, else 1, 2, 5, 10 …
+const POWERS = Array.from({ length: 20 }, (_, i) => 2 ** i);
+const TENS = [0.01, 0.1, 1, 10, 100, 1e3, 1e4, 1e5].flatMap((ten) => [ten, 2 * ten, 5 * ten]);
+
 function layout({ x, y, log, cursor, traces }, tick) {
   const [color, line] = [colour("ink"), colour("line")];
-  const axis = (text, name) => ({
-    title: { text }, automargin: true, gridcolor: line, zerolinecolor: line, ...(log.includes(name) ? { type: "log", dtick: "D2" } : {}),
-  });
+  const axis = (text, name) => {
+    const tickvals = traces.every((trace) => trace[name].every((value) => POWERS.includes(value))) ? POWERS : TENS;
+    const scale = log.includes(name) ? { type: "log", tickvals, tickformat: ",~g" } : {};
+    return { title: { text }, automargin: true, gridcolor: line, zerolinecolor: line, ...scale };
+  };
   return {
     xaxis: axis(x, "x"), yaxis: axis(y, "y"), margin: { l: 56, r: 16, t: 8, b: 48 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
     showlegend: traces.length > 1, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, font: { family: "system-ui, sans-serif", size: 14, color },
@@ -53,7 +60,7 @@ export default (el) => {
     update(panel) {
       data = panel;
       box.setAttribute("aria-label", panel.alt);
-      note.replaceChildren(panel.alt, " ", h("span", { className: "tag" }, panel.basis));
+      note.replaceChildren(panel.alt, " ", h("span", { className: "tag" }, basis(panel)));
       soon();
     },
     draw(now) {

@@ -1,6 +1,7 @@
 // A small table: units in its headings, the basis of its numbers, one emphasised row.
 
 import { h, num } from "../dom.mjs";
+import { basis } from "./metric.mjs";
 
 export default (el) => {
   const box = h("div", { className: "scroll", tabIndex: 0, role: "region" });
@@ -10,7 +11,7 @@ export default (el) => {
   return {
     update(panel) {
       if (before === (before = JSON.stringify(panel))) return;
-      const { title, columns, digits, rows, basis, caption, mark } = panel;
+      const { title, columns, digits, rows, caption, mark } = panel;
       const kind = (value) => (typeof value === "number" ? "n" : "");
       const head = columns.map(([name, unit], i) =>
         h("th", { scope: "col", className: kind(rows[0]?.[i]) }, name, unit && h("small", {}, ` ${unit}`)));
@@ -18,7 +19,7 @@ export default (el) => {
       const body = rows.map((row, r) => h("tr", { className: r === mark ? "mark" : "" }, row.map(cell)));
       box.setAttribute("aria-label", title);
       box.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
-      note.replaceChildren(caption, " ", h("span", { className: "tag" }, basis));
+      note.replaceChildren(caption, " ", h("span", { className: "tag" }, basis(panel)));
     },
   };
 };

@@ -22,7 +22,7 @@ class Tree extends Cells {
     for (const name of ["depth", "lane", "lanes"]) this[name] = new Int32Array(this.count);
     this.leaves = this.deepest = 0;
     const order = [];
-    const open = children.at(-1).slice().reverse();
+    const open = children.at(-1).reverse();
     while (open.length) {
       const node = open.pop();
       this.depth[node] = parent[node] < 0 ? 0 : this.depth[parent[node]] + 1;
@@ -30,7 +30,7 @@ class Tree extends Cells {
       this.lane[node] = this.leaves;
       if (!children[node].length) this.lanes[node] = ++this.leaves && 1;
       order.push(node);
-      open.push(...children[node].slice().reverse());
+      open.push(...children[node].reverse());
     }
     for (const node of order.reverse()) if (parent[node] >= 0) this.lanes[parent[node]] += this.lanes[node];
   }

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from servelab.kv.log import Log
+from servelab.kv.pages import private_lengths
 from servelab.kv.sizes import CARDS, MODELS, Fit, conversations_that_fit, kv_bytes, layer_bytes
 from servelab.view import f32, i32
 from servelab.view.memory import Fold, Usage
@@ -57,7 +58,7 @@ def prefix_hits(log: Log) -> tuple[int, int]:
 
 def fit_on_card(state: State) -> Fit:
     """How many of these conversations the chosen card holds, under each scheme."""
-    longest = state.prefix + state.turns * state.private * 496 // 344
+    longest = state.prefix + state.turns * max(private_lengths(state.conversations, state.private))
     mean = state.prefix + state.turns * state.private
     return conversations_that_fit(
         MODELS[state.model], CARDS[state.card], state.dtype, mean, state.prefix, state.block_size, max_len=longest,
@@ -128,7 +129,7 @@ def fits(state: State) -> Table:
     caption = (
         f"{state.model} with {state.dtype} KV keeps {layer_bytes(model, state.dtype):,} bytes per token and layer, "
         f"{per_token:,} bytes per token, beside {here.weights / 2**30:.1f} GiB of weights. Model: 90 % of what the "
-        "driver reports, activations not counted; a slot is as long as the longest conversation."
+        "driver reports, activations not counted; one sample each; a slot is as long as the longest conversation."
     )
     title, digits, mark = "How many conversations fit", (0, 1, 1, 0, 0, 0), list(CARDS).index(state.card)
     return Table("fits", title, "below", columns, digits, tuple(rows), "model", caption, mark)

@@ -155,6 +155,13 @@ def test_json_is_sorted_and_alone_on_stdout(arguments, azure):
         (("bytes", "--model", "Qwen3-8B", "--card", "L4", "--utilisation", "2"), "utilisation=2.0 is outside 0 to 1"),
         (("bytes", "--model", "Qwen3-8B", "--card", "L4", "--utilisation", "x"), "--utilisation='x' is outside 0 to 1"),
         (("bytes", "--model", "Qwen3-8B", "--shared-prefix", "4096"), "--shared-prefix=4096 is outside 0 to 4,095"),
+        (("bytes", "--model", "Qwen3-8B", "--shared-prefix", "96"), "are about a card; add --card NAME"),
+        (("bytes", "--model", "Qwen3-8B", "--utilisation", "banana"), "--utilisation='banana' is outside 0 to 1"),
+        (("bytes", "--model", "Qwen3-8B", "--weights", "int3"), "--weights='int3' is unknown; use one of"),
+        (
+            ("pages", "--conversations", "1000", "--prefix", "20000", "--private", "20000"),
+            "block-table entries, allowed are 1 to 200,000; use fewer or shorter conversations, or larger blocks",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_with_value_range_and_fix(arguments, words, azure, mooncake):

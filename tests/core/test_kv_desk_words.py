@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Any
 
 import pytest
 
 from servelab.view.studio import studio
+from studios.kv_desk import numbers
 
 KV = studio("kv_desk")
 
@@ -45,3 +47,13 @@ def test_under_pressure_sharing_is_done_first_and_the_others_preempt() -> None:
 def test_coarse_blocks_leave_their_ends_empty() -> None:
     """Paged blocks waste only last blocks, so any emptiness there is theirs."""
     assert table("coarse").rows[1][3] > 5 > table("prefix").rows[1][3]
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 20])
+def test_a_slot_on_a_card_is_as_long_as_the_longest_conversation(n: int) -> None:
+    """Against the requests that the page itself simulates: H100, bf16, 131,072 bytes a token."""
+    state = dataclasses.replace(KV.PRESETS["prefix"].state, conversations=n)
+    requests = KV.workload(state)  # type: ignore[attr-defined]
+    fit = numbers.fit_on_card(state)
+    slot = -(-max(r.tokens + r.output for r in requests) // state.block_size) * state.block_size * 131_072
+    assert fit.schemes["preallocated"].each == slot and fit.schemes["preallocated"].conversations == fit.room // slot

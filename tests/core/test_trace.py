@@ -109,7 +109,8 @@ JSON = b'{"timestamp": 0, "input_length": 5, "output_length": 5, "hash_ids": [1]
         (JSON + b'{"timestamp"', "line 2: .* is no JSON .*; write one object per line"),
         (b"[" + JSON + b"]", r"line 1: .*is no JSON"),
         (b"[1]", r"line 1: '\[1\]' is no JSON object; write one object per line"),
-        (b'{"a": ' + b"[" * 100_000, "line 1: .* is no JSON"),
+        (b'{"a": ' + b"[" * 100_000, "line 1: JSON nested deeper than 64 levels; write one flat object"),
+        (b'{"a": ' + b"[" * 3_000 + b"]" * 3_000 + b"}", "line 1: JSON nested deeper than 64 levels"),
         (b'{"a": 1}\n', "line 1: JSON keys 'a' are not known; rename them to one of: timestamp, input_length"),
         (JSON.replace(b"[1]", b"[1.5]"), r"line 1: hash_ids=\[1.5\] is no list of whole numbers; give one"),
         (JSON.replace(b"[1]", b"[true]"), "line 1: hash_ids=.* is no list of whole numbers"),
@@ -141,7 +142,7 @@ def test_a_path_that_is_no_file(tmp_path):
 
 
 def test_too_large_a_file_is_refused_before_it_fills_memory(monkeypatch):
-    monkeypatch.setattr("servelab.kv.trace.MAX_BYTES", 1_000)
+    monkeypatch.setattr("servelab.kv.source.MAX_BYTES", 1_000)
     packed = gzip.compress(b"0" * 10_000_000)
     tracemalloc.start()
     try:

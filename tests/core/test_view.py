@@ -109,10 +109,10 @@ def test_controls_describe_every_field():
 
 
 def test_exports_hold_the_frame_s_numbers():
-    lines = to_csv(frame(), {"size": "8"}).splitlines()
-    assert "size,8" in lines and "paged,428" in lines and "5,2.5" in lines
-    assert json.loads(to_json(frame(), {}))["tables"][0]["rows"] == [["paged", 428]]
-    events = json.loads(to_perfetto(frame(), {}))["traceEvents"]
+    lines = to_csv(frame(), {"size": "8"}, "servelab 9.9").splitlines()
+    assert lines[0] == "# servelab 9.9" and "size,8" in lines and "paged,428" in lines and "5,2.5" in lines
+    assert json.loads(to_json(frame(), {}, ""))["tables"][0]["rows"] == [["paged", 428]]
+    events = json.loads(to_perfetto(frame(), {}, ""))["traceEvents"]
     assert {"ph": "C", "pid": 1, "name": "Blocks", "ts": 5, "args": {"blocks": 2.5}} in events
     assert list(story_lines(frame().panels[2])) == [(3, "block 1 goes to 0")]  # type: ignore[arg-type]
 

@@ -38,6 +38,8 @@ def test_hash() -> None:
         (b'{"a":1.0}', r"at byte 6: found b'\.0"),
         (b'{"a":1,"a":2}', "'a' stands twice"),
         (b'{"a":NaN}', "NaN is no JSON number"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"a":' + b"9" * 5000 + b"}", "integer of 5,000 digits"),
         (b'{"a":-Infinity}', "-Infinity is no JSON number"),
         (b'{"a":1', "not JSON at line 1, column 7"),
         (b'{"a":"\xff"}', "not UTF-8 at byte 6"),

@@ -138,6 +138,15 @@ def test_wrong_place(folder: Folder) -> None:
     assert "name it squares/<device>-2026-11-30.json" in report.problems[0].message
 
 
+def test_a_receipt_where_nobody_looks_is_told(folder: Folder) -> None:
+    stray = folder.path / "squares" / "old" / "core-2026-11-01.json"
+    stray.parent.mkdir()
+    stray.write_bytes(folder.file("squares").read_bytes())
+    assert [str(p) for p in verify(folder.path).problems] == [
+        "squares/old/core-2026-11-01.json: not read: a receipt is <kind>/<device>-<date>.json; move or remove it"
+    ]
+
+
 def test_added_and_removed_since_it_was_attested(folder: Folder) -> None:
     path = folder.file("squares")
     shutil.copy(path, path.with_name("other-2026-11-30.json"))

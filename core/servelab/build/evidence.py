@@ -15,6 +15,7 @@ from servelab.build.node import compact
 from servelab.build.project import BuildError, Project
 from servelab.receipt import Receipt, attest, load_all, resolve
 from servelab.receipt.store import ATTESTATION, files
+from servelab.receipt.verify import Skipped, attested
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +28,24 @@ class Evidence:
 
 
 def gather(project: Project) -> Evidence:
-    """Load the receipts and the attestation. BuildError for a receipt that is unreadable, unattested or changed."""
+    """Load the receipts and what was signed.
+
+    BuildError for a receipt that is unreadable, changed or unattested, one that is attested and gone, and for an
+    attestation that no known key has signed.
+    """
     directory = project.receipts
+    unchecked: list[Skipped] = []
     try:
         receipts = load_all(directory)
-        attested = attest.read((directory / ATTESTATION).read_bytes()).subjects
-    except FileNotFoundError as error:
-        raise BuildError(f"receipts/{ATTESTATION} is missing; run servelab receipts attest --key FILE") from error
+        labels, problems = attested(directory, files(directory), unchecked)
+        signed = attest.subjects(directory)
     except ValueError as error:
         raise BuildError(str(error)) from error
-    for receipt in receipts.values():
-        if attested.get(receipt.path) != receipt.sha256:
-            raise BuildError(
-                f"receipts/{receipt.path} is not the one that was attested; restore it from git or attest it again"
-            )
-    return Evidence(receipts, dict(attested), directory)
+    if unchecked:
+        raise BuildError(f"receipts/{unchecked[0]}")
+    if problems or not labels:
+        raise BuildError(f"receipts/{problems[0] if problems else ATTESTATION + ': signed by nobody'}")
+    return Evidence(receipts, signed, directory)
 
 
 def folder(evidence: Evidence) -> Folder:

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from servelab.kv import convert, reuse, show, sizes, trace, waste
+from servelab.kv import convert, plain, reuse, show, sizes, trace, waste
 from servelab.kv import pages as schemes
 from servelab.kv.eviction import POLICIES
 from servelab.kv.limits import MAX_BLOCK, MAX_TOKENS, beginning, entry, short, whole
-from servelab.kv.models import CARDS, MODELS, Card, Model
+from servelab.kv.models import CARDS, MODELS
 
 app = typer.Typer(help="KV-cache memory: block pools, traces, bytes.", no_args_is_help=True)
 
@@ -90,9 +90,10 @@ def pages(
             name = "custom"
         b = chosen.block_size if block_size is None else whole("--block-size", block_size, 1, MAX_BLOCK)
         slot = longest if max_len is None else whole("--max-len", max_len, longest, MAX_TOKENS, "reserve the longest")
+        schemes.within_reach(requests, b)
         with _progress("filling three pools"):
             result = schemes.compare(requests, block_size=b, max_len=slot)
-    out = _pages(result) | {"example": name}
+    out = plain.pages(result) | {"example": name}
     if as_json:
         return _print_json(out)
     return show.pages(out)
@@ -115,8 +116,8 @@ def replay(
         hits = None
         if requests.hash_ids is not None:
             with _progress("replaying block hashes"):
-                hits = _reuse(requests, policy or "lru", capacity)
-    about = _about(requests)
+                hits = plain.reuse_hits(requests, policy or "lru", capacity)
+    about = plain.about(requests)
     if as_json:
         rows = {name: row.metrics() | {"n": row.n} for name, row in slots.items()}
         return _print_json({"trace": about, "block_size": b, "waste": rows, "reuse": hits})
@@ -170,12 +171,17 @@ def bytes_(
         n = whole("--tokens", tokens, 1, MAX_TOKENS)
         prefix = whole("--shared-prefix", shared_prefix, 0, n - 1, "a conversation adds at least one token")
         longest = m.context if max_len is None else whole("--max-len", max_len, 1, MAX_TOKENS)
-        rows = {name: _kv(m, name, n, b) for name in sizes.DTYPES}
+        rows = {name: plain.kv(m, name, n, b) for name in sizes.DTYPES}
+        share = _share(utilisation)
+        if weights is not None:
+            entry("--weights", weights, sizes.WEIGHT_BITS)
         device = None
+        if card is None and (max_len, weights, utilisation, prefix) != (None, None, "0.9", 0):
+            raise ValueError("--shared-prefix, --max-len, --weights, --utilisation are about a card; add --card NAME")
         if card is not None:
             c = CARDS[beginning("--card", card, CARDS)]
-            fit = sizes.conversations_that_fit(m, c, dtype, n, prefix, b, _share(utilisation), weights, longest)
-            device = _card(c, fit) | {"slot_tokens": longest}
+            fit = sizes.conversations_that_fit(m, c, dtype, n, prefix, b, share, weights, longest)
+            device = plain.card(c, fit) | {"slot_tokens": longest}
     about = asdict(m) | {"params": m.params, "weights": dict(m.weights)}
     if as_json:
         asked = {"dtype": dtype, "tokens": n, "block_size": b, "shared_prefix": prefix}
@@ -197,82 +203,6 @@ def _share(text: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"--utilisation={short(text)} is outside 0 to 1 (0 excluded); give 0.9, say") from None
-
-
-def _pages(result: schemes.Comparison) -> dict[str, Any]:
-    return {
-        "blocks": {name: row.blocks for name, row in result.rows.items()},
-        "block_size": result.block_size,
-        "pool_blocks": result.blocks,
-        "max_len": result.max_len,
-        "conversations": result.conversations,
-        "prefix_blocks": result.prefix_blocks,
-        "conversations_that_fit_shared": result.fits,
-        "times_as_many": result.ratio,
-        "schemes": {
-            name: {
-                "blocks": row.blocks,
-                "used_tokens": row.used,
-                "waste_percent": 100 * row.waste,
-                "saved_percent": 100 * row.saved,
-                "peak_blocks": row.peak,
-                "preemptions": row.preemptions,
-                "evictions": row.evictions,
-            }
-            for name, row in result.rows.items()
-        },
-    }
-
-
-def _about(requests: trace.Trace) -> dict[str, Any]:
-    clock = requests.arrival_ns
-    return {
-        "name": requests.name,
-        "sha256": requests.sha256,
-        "requests": requests.requests,
-        "prompt_tokens": sum(requests.prompt_tokens),
-        "output_tokens": sum(requests.output_tokens),
-        "duration_s": clock[-1] / 10**9 if clock else None,
-        "reordered": requests.reordered,
-    }
-
-
-def _reuse(requests: trace.Trace, policy: str, capacity: int | None) -> dict[str, Any]:
-    references, tokens = reuse.stream(requests), sum(requests.prompt_tokens)
-    return {
-        "policy": policy,
-        "blocks": "inf" if capacity is None else capacity,
-        "block_tokens": trace.HASH_BLOCK,
-        "references": len(references),
-        "distinct_blocks": len(set(references)),
-        "prompt_tokens": tokens,
-    } | reuse.replay(requests, policy, capacity).metrics(len(references), tokens)
-
-
-def _kv(m: Model, dtype: str, tokens: int, block_size: int) -> dict[str, Any]:
-    each = sizes.layer_bytes(m, dtype)
-    context, plain = sizes.kv_bytes(m, dtype, tokens), sizes.kv_bytes(m, "bf16", tokens)
-    return {
-        "scale": sizes.DTYPES[dtype].scale,
-        "bytes_per_token_full_layers": each * (m.layers - m.window_layers),
-        "bytes_per_token_window_layers": each * m.window_layers,
-        "kv_bytes": context,
-        "kv_bytes_paged": sizes.paged_bytes(m, dtype, tokens, block_size),
-        "percent_against_bf16": 100 * (context - plain) / plain,
-    }
-
-
-def _card(c: Card, fit: sizes.Fit) -> dict[str, Any]:
-    return asdict(c) | {
-        "budget_bytes": fit.budget,
-        "weight_bytes": fit.weights,
-        "room_bytes": fit.room,
-        "fits": fit.room > 0,
-        "schemes": {
-            name: {"bytes_each": s.each, "bytes_once": s.once, "conversations": s.conversations}
-            for name, s in fit.schemes.items()
-        },
-    }
 
 
 @contextmanager

@@ -65,6 +65,20 @@ def conversations(
     return tuple(requests)
 
 
+ENTRIES = 200_000
+"""Block-table entries of a workload that three simulations still finish in seconds, within 1 GB."""
+
+
+def within_reach(requests: Sequence[Request], block_size: int) -> None:
+    """ValueError for a workload whose block tables have more entries than ENTRIES."""
+    entries = sum(r.samples * -(-(r.tokens + r.output) // block_size) for r in requests)
+    if entries > ENTRIES:
+        raise ValueError(
+            f"these conversations fill {entries:,} block-table entries, allowed are 1 to {ENTRIES:,}; use fewer or "
+            "shorter conversations, or larger blocks"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A named workload with its block size (tokens), slot length (tokens) and pool (blocks)."""

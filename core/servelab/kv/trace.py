@@ -17,12 +17,10 @@ Sources: github.com/Azure/AzurePublicDataset, github.com/kvcache-ai/Mooncake (FA
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import io
 import json
 import re
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,24 +30,17 @@ from pathlib import Path
 from typing import Any
 
 from servelab.kv.limits import MAX_TOKENS, short
-
-MAX_BYTES = 512 * 2**20
-"""Largest unpacked trace, bytes."""
+from servelab.kv.source import load, text_of
 
 HASH_BLOCK = 512
 """Tokens per hash id in Mooncake's traces."""
 
+MAX_NESTING = 64
+"""Levels of a JSON line; a browser's stack ends long before Python's own limit would be noticed."""
+
 MAX_ARRIVAL_NS = 2**62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
-_OTHER = {
-    b"PK\x03\x04": "a zip archive; unpack it",
-    b"\xfd7zXZ": "an xz file; unpack it",
-    b"BZh": "a bzip2 file; unpack it",
-    b"\x28\xb5\x2f\xfd": "a zstd file; unpack it",
-    b"PAR1": "a Parquet file; export it as CSV",
-}
-
 Progress = Callable[[float], None]
 """Called now and then with the share of the work that is done."""
 
@@ -139,10 +130,10 @@ def read(source: bytes | str | Path, name: str = "", progress: Progress | None =
 
     Raises ValueError naming the file, the line, the value, what is allowed and the fix.
     """
-    data = source if isinstance(source, bytes) else _load(Path(source))
+    data = source if isinstance(source, bytes) else load(Path(source))
     name = name or ("trace" if isinstance(source, bytes) else Path(source).name)
     try:
-        text = _text(_unpack(data))
+        text = text_of(data)
         rows = (_json_rows if text.lstrip()[:1] in "{[" else _csv_rows)(text, progress or (lambda share: None))
         return _trace(name, hashlib.sha256(data).hexdigest(), *rows)
     except ValueError as error:
@@ -151,40 +142,6 @@ def read(source: bytes | str | Path, name: str = "", progress: Progress | None =
 
 Row = tuple[int, int, int, tuple[int, ...] | None]
 """arrival_ns, prompt tokens, output tokens, hash ids."""
-
-
-def _load(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path}: {(error.strerror or 'unreadable').lower()}; give the path of a trace file") from None
-
-
-def _unpack(data: bytes) -> bytes:
-    for magic, what in _OTHER.items():
-        if data.startswith(magic):
-            raise ValueError(f"this is {what}; plain text and gzip are read")
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MAX_BYTES + 1)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"the gzip is cut short or damaged ({error}); download it again") from None
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"over {MAX_BYTES:,} bytes unpacked, allowed are 1 to {MAX_BYTES:,}; cut the trace into parts")
-    return data
-
-
-def _text(data: bytes) -> str:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"line {line}: byte 0x{data[error.start]:02x} is no UTF-8 text; give CSV or JSON lines, plain or gzip"
-        ) from None
-    if not text.strip():
-        raise ValueError("the file holds 0 requests; give a trace of at least 1")
-    return text
 
 
 def _csv_rows(text: str, progress: Progress) -> tuple[Layout, list[Row]]:
@@ -228,10 +185,21 @@ def _json_rows(text: str, progress: Progress) -> tuple[Layout, list[Row]]:
     return layout or JSON_LAYOUTS[0], rows
 
 
+def _nesting(line: str) -> int:
+    """How deep brackets outside strings go."""
+    depth = deepest = 0
+    for mark in re.findall(r"[\[{\]}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", line)):
+        depth += 1 if mark in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
 def _object(line: str) -> dict[str, Any]:
+    if line.count("[") + line.count("{") > MAX_NESTING and _nesting(line) > MAX_NESTING:
+        raise ValueError(f"JSON nested deeper than {MAX_NESTING} levels; write one flat object per line")
     try:
         record = json.loads(line)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"{short(line.strip())} is no JSON ({error}); write one object per line") from None
     if not isinstance(record, dict):
         raise ValueError(f"{short(line.strip())} is no JSON object; write one object per line, no list around them")

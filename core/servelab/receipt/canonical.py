@@ -40,6 +40,8 @@ def parse(data: bytes) -> Any:
         return json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_finite, parse_int=_integer)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}; save the file as UTF-8 JSON") from error
+    except RecursionError as error:
+        raise ValueError("nested too deeply for JSON of ours; restore the file from git") from error
     except json.JSONDecodeError as error:
         raise ValueError(
             f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}; restore the file from git"
@@ -69,6 +71,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _integer(text: str) -> int | float:
     """Beyond ±(2^53−1) a JSON number is a double, whatever its spelling (RFC 7493, section 2.2)."""
+    if len(text) > 400:
+        raise ValueError(f"an integer of {len(text):,} digits is beyond a double; restore the file from git")
     value = int(text)
     return value if abs(value) <= LIMIT else float(text)
 

@@ -80,7 +80,7 @@ def verify(directory: Path, data: Path | None = None, *, signature: bool = True)
     """Check every receipt of the folder. `data`: outside data, default `data_directory()`; `signature` False: before
     signing."""
     receipts: list[Receipt] = []
-    problems: list[Problem] = []
+    problems = _strays(directory)
     skipped: list[Skipped] = []
     recomputed: dict[str, Recomputation] = {}
     paths = files(directory)
@@ -100,9 +100,17 @@ def verify(directory: Path, data: Path | None = None, *, signature: bool = True)
     problems += _history(directory, receipts, skipped)
     signed_by: list[str] = []
     if signature and paths:
-        signed_by, found = _attested(directory, paths, skipped)
+        signed_by, found = attested(directory, paths, skipped)
         problems += found
     return Report(tuple(receipts), tuple(signed_by), recomputed, tuple(problems), tuple(skipped))
+
+
+def _strays(directory: Path) -> list[Problem]:
+    """Files that look like receipts where nobody reads them."""
+    known = {*files(directory), directory / ATTESTATION}
+    strays = (p for p in sorted(directory.rglob("*.json")) if p not in known and p.parent != directory / "schema")
+    message = "not read: a receipt is <kind>/<device>-<date>.json; move or remove it"
+    return [Problem(p.relative_to(directory).as_posix(), "name", message) for p in strays]
 
 
 def _read(path: Path) -> tuple[Receipt | None, list[Problem]]:
@@ -165,7 +173,8 @@ def _again(
     skipped += [Skipped(receipt.path, name, why) for name, why in result.missing.items()]
 
 
-def _attested(directory: Path, paths: list[Path], skipped: list[Skipped]) -> tuple[list[str], list[Problem]]:
+def attested(directory: Path, paths: list[Path], skipped: list[Skipped]) -> tuple[list[str], list[Problem]]:
+    """(labels of the keys that signed exactly these files, what is wrong); `skipped` gains what cannot be checked."""
     labels: list[str] = []
     found: list[str] = []
     try:

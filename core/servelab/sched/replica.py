@@ -158,7 +158,7 @@ class Replica:
                 self.speak(i, done + k)
             else:
                 self.part = i, done + k
-        if not mixed:
+        if not mixed and self.n > before:
             self.lag.append((self.n - before, self.now))
         self.width = len(self.running)
 
@@ -257,6 +257,15 @@ class Replica:
             self.preempt()
         return wanted
 
+    def stood(self) -> int:
+        """Since when the last admitted decode stands still, which it does no more; 0 where none does."""
+        if not self.lag:
+            return 0
+        count, since = self.lag.pop()
+        if count > 1:
+            self.lag.append((count - 1, since))
+        return since
+
     def preempt(self) -> None:
         """The last admitted sequence gives its memory up and queues again."""
         i = next(reversed(self.running))
@@ -267,7 +276,7 @@ class Replica:
             said = self.said.get(i, 0)
         else:
             said = self.work.output[i] - (self.end[i] - self.step)
-            self.heard[i] = self.log.first[i] if said == 1 else self.spoken
+            self.heard[i] = self.stood() or (self.log.first[i] if said == 1 else self.spoken)
             self.stop(i, self.work.prompt[i] + said - 1)
             self.load += self.work.prompt[i] + said
             self.said[i] = said

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from servelab import __version__
 from servelab.receipt.recompute import recompute
 from servelab.receipt.schema import Receipt, read
 from servelab.view.control import StateError, from_query, to_query
@@ -83,7 +84,8 @@ def _export(params: dict[str, Any], _: bytes | None) -> Reply:
         raise ValueError(f"format {params['format']!r} is not offered; use one of {', '.join(FORMATS)}")
     suffix, mime, write = FORMATS[params["format"]]
     state = from_query(room.State, params["state"])
-    body = write(room.view(state, _receipts), to_query(state))
+    made = f"servelab {__version__}, studio {params['studio']}"
+    body = write(room.view(state, _receipts), to_query(state, defaults=True), made)
     name = f"servelab-{params['studio'].replace('_', '-')}{suffix}"
     return json.dumps({"name": name, "mime": mime}), [body.encode()]
 

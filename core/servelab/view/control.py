@@ -10,11 +10,12 @@ message per key, each naming the value, the allowed range and the fix. `to_query
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, Literal, Protocol, TypeVar, get_args, get_type_hints
+
+from servelab.kv.limits import short
 
 
 class State(Protocol):
@@ -82,12 +83,12 @@ def from_query(state: type[S], query: Mapping[str, str]) -> S:
         raise StateError({"": str(error)}) from error
 
 
-def to_query(state: State) -> dict[str, str]:
-    """URL text of a State, defaults omitted; `from_query(type(s), to_query(s)) == s`."""
+def to_query(state: State, defaults: bool = False) -> dict[str, str]:
+    """URL text of a State, defaults omitted unless asked for; `from_query(type(s), to_query(s)) == s`."""
     out = {}
     for f, kind, _ in _annotated(type(state)):
         value = getattr(state, f.name)
-        if value != f.default:
+        if defaults or value != f.default:
             out[f.name] = ("1" if value else "0") if kind is bool else repr(value) if kind is float else str(value)
     return out
 
@@ -105,20 +106,24 @@ def _range(control: Control) -> str:
 
 
 def _parse(key: str, kind: type, control: Control, text: str) -> Any:
+    told = f"{key}={short(text)}"
     if kind is bool:
         if text in ("0", "1"):
             return text == "1"
-        raise ValueError(f"{key}={text!r} is no switch; use 0 or 1")
+        raise ValueError(f"{told} is no switch; use 0 or 1")
     if control.choices:
         names = [value for value, _ in control.choices]
         if text in names:
             return text
-        raise ValueError(f"{key}={text!r} is not offered; use one of {', '.join(names)}")
+        raise ValueError(f"{told} is not offered; use one of {', '.join(names)}")
+    low, high = control.min, control.max
     try:
         value = kind(text)
-    except ValueError:
-        value = math.nan
-    low, high = control.min, control.max
-    if low is None or high is None or not low <= value <= high:
-        raise ValueError(f"{key}={text!r} is outside {_range(control)}; pick a value in it")
-    return value
+        if low is None or high is None or not low <= value <= high:
+            raise ValueError(f"{told} is outside {_range(control)}; pick a value in it")
+        return value
+    except ValueError as error:
+        if str(error).startswith(told):
+            raise
+        what = "whole number" if kind is int else "number"
+        raise ValueError(f"{told} is no {what}; pick one from {_range(control)}") from None

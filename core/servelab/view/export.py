@@ -16,12 +16,16 @@ from servelab.view.frame import Frame, round9
 from servelab.view.metric import Metric
 from servelab.view.words import Table, Text
 
+State = dict[str, str]
+"""Every setting as URL text, defaults included: what it takes to make the file again."""
 
-def to_csv(frame: Frame, state: dict[str, str]) -> str:
-    """Sections, each with a title row: the state, the metrics, every table, then the series by tick."""
+
+def to_csv(frame: Frame, state: State, made: str) -> str:
+    """Sections, each with a title row: what made it, the state, the metrics, every table, then the series by tick."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(["# state (defaults left out)"])
+    rows.writerow([f"# {made}"])
+    rows.writerow(["# state"])
     rows.writerows(sorted(state.items()))
     rows.writerow(["# metrics"])
     rows.writerow(["metric", "value", "unit", "basis"])
@@ -39,20 +43,22 @@ def to_csv(frame: Frame, state: dict[str, str]) -> str:
     return out.getvalue()
 
 
-def to_json(frame: Frame, state: dict[str, str]) -> str:
-    """State, headline, metrics and tables as one JSON object, keys sorted."""
+def to_json(frame: Frame, state: State, made: str) -> str:
+    """What made it, state, headline, metrics and tables as one JSON object, keys sorted."""
     body = {
+        "made_by": made,
         "state": state,
         "headline": frame.headline,
-        "metrics": [{"id": m.id, "title": m.title, "value": m.value, "unit": m.unit, "basis": m.basis}
+        "metrics": [{"id": m.id, "title": m.title, "value": _number(m.value), "unit": m.unit, "basis": m.basis}
                     for m in _metrics(frame)],
-        "tables": [{"id": t.id, "title": t.title, "columns": t.columns, "rows": t.rows, "basis": t.basis}
+        "tables": [{"id": t.id, "title": t.title, "columns": t.columns, "basis": t.basis,
+                    "rows": [[_number(cell) for cell in row] for row in t.rows]}
                    for t in frame.panels if isinstance(t, Table)],
     }
     return json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
 
-def to_perfetto(frame: Frame, state: dict[str, str]) -> str:
+def to_perfetto(frame: Frame, state: State, made: str) -> str:
     """Counters from every metric with a series, instants from every story line."""
     events: list[dict[str, Any]] = []
     for m in _metrics(frame):
@@ -65,7 +71,7 @@ def to_perfetto(frame: Frame, state: dict[str, str]) -> str:
         events += [
             {"ph": "i", "s": "p", "pid": 1, "tid": 1, "name": line, "ts": t} for t, line in story_lines(panel)
         ]
-    other = {"tick": frame.clock.unit if frame.clock else "", "state": state}
+    other = {"tick": frame.clock.unit if frame.clock else "", "state": state, "made_by": made}
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}, separators=(",", ":"))
 
 
@@ -90,7 +96,7 @@ def _number(value: Any) -> Any:
     return round9(value) if isinstance(value, float) else value
 
 
-FORMATS: dict[str, tuple[str, str, Callable[[Frame, dict[str, str]], str]]] = {
+FORMATS: dict[str, tuple[str, str, Callable[[Frame, State, str], str]]] = {
     "csv": (".csv", "text/csv", to_csv),
     "json": (".json", "application/json", to_json),
     "perfetto": ("-trace.json", "application/json", to_perfetto),

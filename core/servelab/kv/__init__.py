@@ -9,8 +9,8 @@
                  preallocation)
     simulation   request (what comes in), simulate (requests through memory), log (what happened), pages (three schemes
                  on one workload)
-    traces       source (files as text), trace (reads them), convert (renames their columns), waste (empty slots), reuse
-                 (prefix-cache hits), eviction (policies over a stream of references)
+    traces       source (files as text), trace (reads them), convert (renames their columns), waste (empty slots),
+                 reuse (prefix-cache hits), eviction (policies over a stream of references)
     bytes        models (models and cards), sizes (bytes of a context, conversations on a card)
     shell        command (`servelab kv`), plain (results as JSON), show (as tables), limits (how values are refused)
 """

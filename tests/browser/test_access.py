@@ -62,7 +62,7 @@ def test_a_phone_wraps_what_a_line_does_not_hold(page_watch: Open) -> None:
     page.wait_for_selector(LIVE, timeout=30_000)
     top = "document.querySelector('main').getBoundingClientRect().top"
     before = page.evaluate(top)
-    for words in ("The picture is in the page; Python starts when it is idle.", "Reading a-trace-of-one-day.csv, 12.3 MB …"):
+    for words in ("The picture is in the page; Python starts when it is idle.", "Reading a-day-of-traces.csv, 9 MB …"):
         page.locator("#more").evaluate("e => { e.textContent = ''; }")
         page.locator("#status span").first.evaluate("(e, words) => { e.textContent = words; }", words)
         assert page.evaluate(top) == before and not page.locator("#status span").first.evaluate(cut)

@@ -168,7 +168,7 @@ def test_files_of_the_exports_hold_the_numbers_on_the_page(desk: Any) -> None:
         got[what] = download.value.path().read_bytes()
     assert got["png"].startswith(b"\x89PNG\r\n")
     body = json.loads(got["json"])
-    assert body["state"] == {"block_size": "32"}
+    assert body["state"]["block_size"] == "32" and "conversations" in body["state"]
     assert "block_size,32" in got["csv"].decode()
     assert {e["ph"] for e in json.loads(got["perfetto"])["traceEvents"]} == {"C", "i"}
     page.click("[data-export=x-link]")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,11 +54,19 @@ def flipped(value: dict[str, Any]) -> None:
     value["signatures"][0]["sig"] = base64.b64encode(bytes(raw)).decode()
 
 
+OTHER = """-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
+-----END PUBLIC KEY-----
+"""
+
 SPOILS: dict[str, tuple[Callable[[Path], object], str]] = {
     "forged": (forged, "does not fit the statement"),
     "flipped": (lambda r: resigned(r, flipped), "does not fit the statement"),
     "unsigned": (lambda r: resigned(r, lambda v: v.update(signatures=[])), "no signature"),
     "no key": (lambda r: [p.unlink() for p in (r / "keys").glob("*.pub")], "unknown key"),
+    "other key": (lambda r: [p.write_text(OTHER) for p in (r / "keys").glob("*.pub")], "unknown key"),
+    "broken key": (lambda r: [p.write_text("x") for p in (r / "keys").glob("*.pub")], "not a public key in PEM"),
+    "no attestation": (lambda r: (r / "attestation.json").unlink(), "missing: nobody stands behind these receipts"),
     "gone": (lambda r: first(r, "kv_prefix").unlink(), "attested, but the file is not here"),
     "changed": (lambda r: first(r, "kv_waste").write_bytes(first(r, "kv_waste").read_bytes() + b" "), "changed since"),
     "new": (lambda r: shutil.copy(first(r, "kv_pages"), r / "kv_pages/z-2026-01-01.json"), "not in the attestation"),
@@ -71,3 +81,14 @@ def test_a_build_shows_only_what_was_signed(elsewhere: Elsewhere, spoil: str) ->
     act(project.receipts)
     with pytest.raises(BuildError, match=why):
         evidence.gather(project)
+
+
+def test_build_py_leaves_with_1_and_names_what_is_wrong(elsewhere: Elsewhere) -> None:
+    """And writes no page."""
+    project = elsewhere("receipts", "build.py")
+    forged(project.receipts)
+    command = [sys.executable, str(project.root / "build.py"), "build", "--dist", str(project.dist)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: receipts/attestation.json: bad signature by ")
+    assert not (project.dist / "site").exists()

@@ -156,11 +156,18 @@ def test_json_is_sorted_and_alone_on_stdout(arguments, azure):
         (("bytes", "--model", "Qwen3-8B", "--card", "L4", "--utilisation", "x"), "--utilisation='x' is outside 0 to 1"),
         (("bytes", "--model", "Qwen3-8B", "--shared-prefix", "4096"), "--shared-prefix=4096 is outside 0 to 4,095"),
         (("bytes", "--model", "Qwen3-8B", "--shared-prefix", "96"), "are about a card; add --card NAME"),
+        (("bytes", "--model", "Qwen3-8B", "--utilisation", "0.9"), "are about a card; add --card NAME"),
+        (("bytes", "--model", "Qwen3-8B", "--max-len", "9"), "are about a card; add --card NAME"),
+        (("bytes", "--model", "Qwen3-8B", "--weights", "int4"), "are about a card; add --card NAME"),
         (("bytes", "--model", "Qwen3-8B", "--utilisation", "banana"), "--utilisation='banana' is outside 0 to 1"),
         (("bytes", "--model", "Qwen3-8B", "--weights", "int3"), "--weights='int3' is unknown; use one of"),
         (
             ("pages", "--conversations", "1000", "--prefix", "20000", "--private", "20000"),
-            "block-table entries, allowed are 1 to 200,000; use fewer or shorter conversations, or larger blocks",
+            "block-table entries, allowed are 1 to 200,000; use fewer or shorter conversations, shorter slots",
+        ),
+        (
+            ("pages", "--max-len", "100000000"),
+            "8 slots of 100,000,000 tokens are 50,000,000 block-table entries, allowed are 1 to 200,000; use fewer",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import time
 import tracemalloc
 
 import pytest
@@ -119,7 +120,7 @@ JSON = b'{"timestamp": 0, "input_length": 5, "output_length": 5, "hash_ids": [1]
         (JSON.replace(b"[1]", b"[-1]"), r"line 1: hash_ids has -1 … -1, allowed are 0 to 2\^63"),
         (JSON.replace(b": 5,", b": true,"), "line 1: input_length=True is outside 1"),
         (JSON.replace(b": 5,", b": 1" + b"0" * 3_000 + b",", 1), r"line 1: input_length=10\^3000 \(about\) is out"),
-        (JSON.replace(b": 5,", b": 1" + b"0" * 5_000 + b",", 1), "line 1: .* is no JSON"),
+        (JSON.replace(b": 5,", b": 1" + b"0" * 5_000 + b",", 1), "line 1: .* a number of over 4,000 digits; repair"),
         (JSON.replace(b": 0,", b": true,"), "line 1: timestamp=True is outside 0 to"),
         (JSON.replace(b": 0,", b": 0.5,"), r"line 1: timestamp=0.5 is outside 0 to [\d,]+; write whole milliseconds"),
         (b"\x89PNG\r\n\x1a\n\0\0", "line 1: byte 0x89 is no UTF-8 text; give CSV or JSON lines"),
@@ -132,6 +133,32 @@ JSON = b'{"timestamp": 0, "input_length": 5, "output_length": 5, "hash_ids": [1]
 def test_a_broken_file_is_named_with_line_value_range_and_fix(data, words):
     with pytest.raises(ValueError, match="^bad.csv: " + words):
         read(data, "bad.csv")
+
+
+@pytest.mark.parametrize("note", ["[" * 500, "{" * 500 + '"', "\\" * 3 + "[" * 500, '\\"' * 99 + "[" * 500])
+def test_brackets_in_strings_are_no_nesting(note):
+    line = json.dumps({"note": note} | json.loads(JSON))
+    assert read(line.encode()).requests == 1
+
+
+@pytest.mark.parametrize("levels", [63, 64])
+def test_nesting_is_counted_to_its_limit_across_strings(levels):
+    """The line's own object is one level; the nest beside it decides."""
+    nest = b'["]", ' * levels + b'"[["' + b"]" * levels
+    line = JSON.replace(b"{", b'{"nest": ' + nest + b", ", 1)
+    if levels < 64:
+        assert read(line).requests == 1
+    else:
+        with pytest.raises(ValueError, match="line 1: JSON nested deeper than 64 levels"):
+            read(line)
+
+
+def test_a_line_of_quotes_that_never_end_is_judged_at_once():
+    """Looking for the end of a string from every quote would take minutes."""
+    began = time.perf_counter()
+    with pytest.raises(ValueError, match="line 1: JSON nested deeper"):
+        read(b"{" + b"[" * 80 + b'\\"' * 200_000)
+    assert time.perf_counter() - began < 5
 
 
 def test_a_path_that_is_no_file(tmp_path):

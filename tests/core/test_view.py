@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servelab import __version__
 from servelab.view import Clock, Control, Frame, StateError, controls, f32, from_query, i32, round9, to_query
 from servelab.view.export import story_lines, to_csv, to_json, to_perfetto
 from servelab.view.metric import Metric
@@ -82,7 +83,11 @@ def test_defaults_are_left_out_and_unknown_keys_tolerated():
     ("query", "says"),
     [
         ({"size": "-3"}, ["size='-3'", "1 to 256 tokens", "pick"]),
-        ({"size": "12.5"}, ["size='12.5'", "1 to 256"]),
+        ({"size": "12.5"}, ["size='12.5' is no whole number", "1 to 256"]),
+        ({"size": "16.0"}, ["size='16.0' is no whole number; pick one from 1 to 256 tokens"]),
+        ({"size": "1e1"}, ["size='1e1' is no whole number"]),
+        ({"size": "257"}, ["size='257' is outside 1 to 256 tokens; pick a value in it"]),
+        ({"rate": "fast"}, ["rate='fast' is no number; pick one from 0.1 to 9.5 req/s"]),
         ({"rate": "nan"}, ["rate='nan'", "0.1 to 9.5 req/s"]),
         ({"rate": "inf"}, ["rate='inf'", "0.1 to 9.5"]),
         ({"dtype": "fp9"}, ["dtype='fp9'", "fp16, fp8"]),
@@ -94,6 +99,13 @@ def test_nonsense_names_the_value_the_range_and_the_fix(query: dict[str, str], s
         from_query(Toy, query)
     (key,) = query
     assert all(word in caught.value.problems[key] for word in says)
+
+
+@pytest.mark.parametrize("key", ["size", "rate", "dtype", "share"])
+def test_a_long_value_is_shortened(key: str):
+    with pytest.raises(StateError) as caught:
+        from_query(Toy, {key: "9<" * 5_000})
+    assert caught.value.problems[key].startswith(f"{key}='9<9<") and len(caught.value.problems[key]) < 120
 
 
 def test_all_bad_keys_are_named_at_once():
@@ -115,6 +127,39 @@ def test_exports_hold_the_frame_s_numbers():
     events = json.loads(to_perfetto(frame(), {}, ""))["traceEvents"]
     assert {"ph": "C", "pid": 1, "name": "Blocks", "ts": 5, "args": {"blocks": 2.5}} in events
     assert list(story_lines(frame().panels[2])) == [(3, "block 1 goes to 0")]  # type: ignore[arg-type]
+
+
+def test_exports_round_as_the_page_does():
+    """The toy's metric is a third, in the middle of the digits that a double has and the page shows."""
+    assert json.loads(to_json(frame(), {}, ""))["metrics"][0]["value"] == 0.333333333
+    assert "Blocks,0.333333333,blocks,derived" in to_csv(frame(), {}, "").splitlines()
+    table = Table("t", "T", "below", (("x", ""),), (0,), ((2 / 3,),), "derived")
+    assert json.loads(to_json(Frame("x", None, (table,)), {}, ""))["tables"][0]["rows"] == [[0.666666667]]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "perfetto"])
+def test_an_export_says_what_made_it_and_every_setting(suffix: str):
+    """Enough to make it again: the state in the file gives the same file."""
+    from servelab.view import bridge
+    from servelab.view.studio import studio
+
+    def export(state: dict[str, str]) -> bytes:
+        params = {"studio": "kv_desk", "format": suffix, "state": state}
+        (body,) = bridge.call("export", json.dumps(params), None)[1]
+        return bytes(body)
+
+    text = export({"conversations": "5"}).decode()
+    made = f"studio kv_desk of servelab {__version__}"
+    if suffix == "csv":
+        lines = text.splitlines()
+        assert lines[:2] == [f"# {made}", "# state"]
+        state = dict(line.split(",") for line in lines[2 : lines.index("# metrics")])
+    else:
+        said = json.loads(text) if suffix == "json" else json.loads(text)["otherData"]
+        assert said["made_by"] == made
+        state = said["state"]
+    assert set(state) == {spec["key"] for spec in controls(studio("kv_desk").State)} and state["conversations"] == "5"
+    assert export(state).decode() == text
 
 
 def test_a_refused_file_is_not_named_twice():

@@ -165,8 +165,19 @@ def test_prefix_with_one_file_and_with_both(prefix_receipt: Receipt) -> None:
     assert both.missing == {} and both.absent == () and wrong((*one.rows, *both.rows)) == []
     assert len(both.rows) == len(prefix_receipt.metrics) + 2
     forged = changed(prefix_receipt, "first_belady_3_hits", prefix_receipt.metrics["first_belady_3_hits"].value + 1)
-    assert wrong(recompute(forged).rows) == []
     assert wrong(recompute(forged, [FILES["first.jsonl"]]).rows) == ["first_belady_3_hits"]
+
+
+def test_belady_s_hits_stay_between_lru_and_infinity_without_data(prefix_receipt: Receipt) -> None:
+    value = {name: metric.value for name, metric in prefix_receipt.metrics.items()}
+    low, high = value["first_lru_3_hits"], value["first_infinite_hits"]
+    for hits in (low - 1, high + 1):
+        with pytest.raises(ValueError, match=rf"first_belady_3_hits={hits} is outside {low} \(LRU\) to {high} \(inf"):
+            recompute(changed(prefix_receipt, "first_belady_3_hits", hits))
+    for metric in ("first_belady_3_hits", "second_belady_6_hit_percent"):
+        other = value[metric] + (1 if value[metric] < high else -1)
+        with pytest.raises(ValueError, match="_hit_percent=.* is not the share of .* hits"):
+            recompute(changed(prefix_receipt, metric, other))
 
 
 def test_curve_agrees_with_replays(prefix_receipt: Receipt) -> None:

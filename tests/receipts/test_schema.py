@@ -11,11 +11,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from servelab.receipt import read
+from servelab.receipt import read, schema
+from servelab.receipt.canonical import sha256
 from servelab.receipt.schema import COMMON, DUTY, EVIDENCE, MAY, SCHEMA
 
 ROOT = Path(__file__).parent.parent.parent
-PUBLISHED = json.loads((ROOT / "receipts" / "schema" / "receipt-1.json").read_text())
+FILE = ROOT / "receipts" / "schema" / "receipt-1.json"
+PUBLISHED = json.loads(FILE.read_text())
 VALIDATOR = jsonschema.Draft202012Validator(PUBLISHED)
 COMMITTED = sorted(p for p in (ROOT / "receipts").glob("*/*.json") if p.parent.name not in ("schema", "keys"))
 
@@ -174,7 +176,7 @@ def test_no_object() -> None:
 
 def test_published_schema_lists_the_readers_keys() -> None:
     jsonschema.Draft202012Validator.check_schema(PUBLISHED)
-    assert PUBLISHED["$id"] == SCHEMA
+    assert PUBLISHED["$id"] == SCHEMA and sha256(FILE.read_bytes()) == schema.PUBLISHED
     assert set(PUBLISHED["required"]) == set(COMMON)
     optional = {key for table in (DUTY, MAY) for names in table.values() for key in names}
     assert set(PUBLISHED["properties"]) == set(COMMON) | optional

@@ -147,6 +147,24 @@ def test_a_receipt_where_nobody_looks_is_told(folder: Folder) -> None:
     ]
 
 
+def test_a_published_schema_that_was_edited_is_told(folder: Folder) -> None:
+    """And the published one is not."""
+    copy = folder.path / "schema" / "receipt-1.json"
+    shutil.copytree(Path(__file__).parents[2] / "receipts" / "schema", copy.parent)
+    assert verify(folder.path).problems == ()
+    copy.write_bytes(copy.read_bytes().replace(b'"minimum"', b'"maximum"', 1) + b" ")
+    (problem,) = verify(folder.path).problems
+    assert (problem.receipt, problem.what) == ("schema/receipt-1.json", "changed")
+    assert problem.message.endswith("; restore it from git")
+
+
+def test_any_file_that_nobody_reads_is_told_but_hidden_ones(folder: Folder) -> None:
+    for name in ("notes.txt", "squares/core-2026-11-30.JSON", "keys/private.pem", ".DS_Store", "squares/.core.swp"):
+        (folder.path / name).write_bytes(b"{}")
+    names = [p.receipt for p in verify(folder.path).problems]
+    assert names == ["keys/private.pem", "notes.txt", "squares/core-2026-11-30.JSON"]
+
+
 def test_added_and_removed_since_it_was_attested(folder: Folder) -> None:
     path = folder.file("squares")
     shutil.copy(path, path.with_name("other-2026-11-30.json"))

@@ -38,14 +38,13 @@ def gather(project: Project) -> Evidence:
     try:
         receipts = load_all(directory)
         labels, problems = attested(directory, files(directory), unchecked)
-        signed = attest.subjects(directory)
     except ValueError as error:
         raise BuildError(str(error)) from error
     if unchecked:
         raise BuildError(f"receipts/{unchecked[0]}")
     if problems or not labels:
         raise BuildError(f"receipts/{problems[0] if problems else ATTESTATION + ': signed by nobody'}")
-    return Evidence(receipts, signed, directory)
+    return Evidence(receipts, attest.subjects(directory), directory)
 
 
 def folder(evidence: Evidence) -> Folder:

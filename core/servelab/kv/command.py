@@ -60,7 +60,9 @@ Weights = Annotated[
     str | None,
     typer.Option("--weights", help=f"{', '.join(sizes.WEIGHT_BITS)}.", metavar="NAME", show_default="as published"),
 ]
-Utilisation = Annotated[str, typer.Option("--utilisation", help="Share of the card's memory.", metavar="X")]
+Utilisation = Annotated[
+    str | None, typer.Option("--utilisation", help="Share of the card's memory.", metavar="X", show_default="0.9")
+]
 
 
 @app.command()
@@ -90,7 +92,7 @@ def pages(
             name = "custom"
         b = chosen.block_size if block_size is None else whole("--block-size", block_size, 1, MAX_BLOCK)
         slot = longest if max_len is None else whole("--max-len", max_len, longest, MAX_TOKENS, "reserve the longest")
-        schemes.within_reach(requests, b)
+        schemes.within_reach(requests, b, slot)
         with _progress("filling three pools"):
             result = schemes.compare(requests, block_size=b, max_len=slot)
     out = plain.pages(result) | {"example": name}
@@ -160,7 +162,7 @@ def bytes_(
     shared_prefix: Prefix = "0",
     max_len: MaxLen = None,
     weights: Weights = None,
-    utilisation: Utilisation = "0.9",
+    utilisation: Utilisation = None,
     as_json: Json = False,
 ) -> None:
     """KV bytes of a model's context and, with --card, how many conversations fit in three schemes."""
@@ -172,11 +174,11 @@ def bytes_(
         prefix = whole("--shared-prefix", shared_prefix, 0, n - 1, "a conversation adds at least one token")
         longest = m.context if max_len is None else whole("--max-len", max_len, 1, MAX_TOKENS)
         rows = {name: plain.kv(m, name, n, b) for name in sizes.DTYPES}
-        share = _share(utilisation)
+        share = _share("0.9" if utilisation is None else utilisation)
         if weights is not None:
             entry("--weights", weights, sizes.WEIGHT_BITS)
         device = None
-        if card is None and (max_len, weights, utilisation, prefix) != (None, None, "0.9", 0):
+        if card is None and (max_len, weights, utilisation, prefix) != (None, None, None, 0):
             raise ValueError("--shared-prefix, --max-len, --weights, --utilisation are about a card; add --card NAME")
         if card is not None:
             c = CARDS[beginning("--card", card, CARDS)]

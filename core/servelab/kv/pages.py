@@ -69,13 +69,14 @@ ENTRIES = 200_000
 """Block-table entries of a workload that three simulations still finish in seconds, within 1 GB."""
 
 
-def within_reach(requests: Sequence[Request], block_size: int) -> None:
-    """ValueError for a workload whose block tables have more entries than ENTRIES."""
-    entries = sum(r.samples * -(-(r.tokens + r.output) // block_size) for r in requests)
+def within_reach(requests: Sequence[Request], block_size: int, max_len: int) -> None:
+    """ValueError when slots of `max_len` tokens, at least the longest request's, take more entries than ENTRIES."""
+    sequences = sum(r.samples for r in requests)
+    entries = sequences * -(-max_len // block_size)
     if entries > ENTRIES:
         raise ValueError(
-            f"these conversations fill {entries:,} block-table entries, allowed are 1 to {ENTRIES:,}; use fewer or "
-            "shorter conversations, or larger blocks"
+            f"{sequences:,} slots of {max_len:,} tokens are {entries:,} block-table entries, allowed are 1 to "
+            f"{ENTRIES:,}; use fewer or shorter conversations, shorter slots or larger blocks"
         )
 
 

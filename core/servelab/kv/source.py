@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from pathlib import Path
 
 MAX_BYTES = 512 * 2**20
 """Largest unpacked trace, bytes."""
+
+MAX_NESTING = 64
+"""Levels of JSON; a browser's stack ends long before Python's own limit would be noticed."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_BRACKET = re.compile(r"[\[{\]}]")
 
 _OTHER = {
     b"PK\x03\x04": "a zip archive; unpack it",
@@ -25,6 +32,18 @@ def load(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ValueError(f"{path}: {(error.strerror or 'unreadable').lower()}; give the path of a trace file") from None
+
+
+def too_deep(text: str) -> bool:
+    """Whether brackets outside strings open more than MAX_NESTING levels of JSON."""
+    if text.count("[") + text.count("{") <= MAX_NESTING:
+        return False
+    depth = 0
+    for mark in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if mark in "[{" else -1
+        if depth > MAX_NESTING:
+            return True
+    return False
 
 
 def _unpack(data: bytes) -> bytes:

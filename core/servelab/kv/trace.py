@@ -30,13 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from servelab.kv.limits import MAX_TOKENS, short
-from servelab.kv.source import load, text_of
+from servelab.kv.source import MAX_NESTING, load, text_of, too_deep
 
 HASH_BLOCK = 512
 """Tokens per hash id in Mooncake's traces."""
-
-MAX_NESTING = 64
-"""Levels of a JSON line; a browser's stack ends long before Python's own limit would be noticed."""
 
 MAX_ARRIVAL_NS = 2**62
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -185,22 +182,15 @@ def _json_rows(text: str, progress: Progress) -> tuple[Layout, list[Row]]:
     return layout or JSON_LAYOUTS[0], rows
 
 
-def _nesting(line: str) -> int:
-    """How deep brackets outside strings go."""
-    depth = deepest = 0
-    for mark in re.findall(r"[\[{\]}]", re.sub(r'"(?:[^"\\]|\\.)*"', "", line)):
-        depth += 1 if mark in "[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
 def _object(line: str) -> dict[str, Any]:
-    if line.count("[") + line.count("{") > MAX_NESTING and _nesting(line) > MAX_NESTING:
+    if too_deep(line):
         raise ValueError(f"JSON nested deeper than {MAX_NESTING} levels; write one flat object per line")
     try:
         record = json.loads(line)
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise ValueError(f"{short(line.strip())} is no JSON ({error}); write one object per line") from None
+    except ValueError:
+        raise ValueError(f"{short(line.strip())} has a number of over 4,000 digits; repair or drop the line") from None
     if not isinstance(record, dict):
         raise ValueError(f"{short(line.strip())} is no JSON object; write one object per line, no list around them")
     return record

@@ -10,6 +10,8 @@ import hashlib
 import json
 from typing import Any
 
+from servelab.kv.source import MAX_NESTING, too_deep
+
 LIMIT = 2**53 - 1
 """Largest integer that every JSON reader keeps exactly; longer ones are written as strings."""
 
@@ -35,13 +37,17 @@ def canonical(value: Any) -> bytes:
 
 
 def parse(data: bytes) -> Any:
-    """The JSON value in `data`. ValueError for bytes that are no UTF-8 JSON, repeated keys, NaN and infinities."""
+    """The JSON value in `data`.
+
+    ValueError for bytes that are no UTF-8 JSON, repeated keys, NaN and infinities, endless digits and deep nests.
+    """
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_finite, parse_int=_integer)
+        text = data.decode("utf-8")
+        if too_deep(text):
+            raise ValueError(f"JSON nested deeper than {MAX_NESTING} levels; restore the file from git")
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_finite, parse_int=_integer)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8 at byte {error.start}; save the file as UTF-8 JSON") from error
-    except RecursionError as error:
-        raise ValueError("nested too deeply for JSON of ours; restore the file from git") from error
     except json.JSONDecodeError as error:
         raise ValueError(
             f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}; restore the file from git"
@@ -72,7 +78,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _integer(text: str) -> int | float:
     """Beyond ±(2^53−1) a JSON number is a double, whatever its spelling (RFC 7493, section 2.2)."""
     if len(text) > 400:
-        raise ValueError(f"an integer of {len(text):,} digits is beyond a double; restore the file from git")
+        raise ValueError(f"an integer of {len(text):,} digits, allowed are 1 to 400; restore the file from git")
     value = int(text)
     return value if abs(value) <= LIMIT else float(text)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from servelab.kv import pages, reuse, trace, waste
+from servelab.receipt.numbers import same
 from servelab.receipt.result import Files, Result
 from servelab.receipt.schema import Metric, Receipt
 
@@ -105,9 +106,24 @@ def recompute_prefix(receipt: Receipt, files: Files) -> Result:
             continue
         counted = reuse.from_plain((receipt.statistic or {})[name])
         metrics |= _named(name, _lru(counted, capacities))
+        _bounds(receipt, name, counted, capacities)
         why = f"Belady's policy looks at every reference, not at the LRU curve: it needs {file}"
         missing |= {metric: why for metric in receipt.metrics if metric.startswith(f"{name}_belady_")}
     return Result(metrics, statistic, missing)
+
+
+def _bounds(receipt: Receipt, name: str, counted: reuse.Distances, capacities: Sequence[int]) -> None:
+    """What the curve says of Belady's hits: no fewer than LRU's, no more than an infinite cache's, and their share."""
+    high = counted.at(None).blocks
+    for capacity in capacities:
+        metric = f"{name}_belady_{capacity}_hits"
+        hits, low = receipt.metrics[metric].value, counted.at(capacity).blocks
+        if not low <= hits <= high:
+            raise ValueError(f"{metric}={hits} is outside {low:,} (LRU) to {high:,} (infinite); restore the receipt")
+        metric = f"{name}_belady_{capacity}_hit_percent"
+        percent, share = receipt.metrics[metric].value, 100 * hits / counted.references
+        if not same(percent, share):
+            raise ValueError(f"{metric}={percent} is not the share of {hits} hits, {share:.12g}; restore the receipt")
 
 
 def _lru(counted: reuse.Distances, capacities: Sequence[int]) -> dict[str, int | float]:

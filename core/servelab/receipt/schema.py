@@ -23,6 +23,9 @@ from servelab.receipt.samples import STATISTICS, split
 
 SCHEMA = "urn:servelab:receipt:1"
 
+PUBLISHED = "6e7b1e76eb7d6381c81b2c304f31b3fde6135adb910046bbe86230addb4b7918"
+"""sha256 of schema/receipt-1.json, the same rules as JSON Schema; a change here is a change there."""
+
 Evidence = Literal["derived", "replayed", "measured", "model"]
 
 EVIDENCE: tuple[Evidence, ...] = ("derived", "replayed", "measured", "model")

@@ -17,8 +17,8 @@ from servelab.receipt import attest
 from servelab.receipt.canonical import check_canonical, sha256
 from servelab.receipt.claims import broken
 from servelab.receipt.recompute import Recomputation, recompute
-from servelab.receipt.schema import Receipt
-from servelab.receipt.store import ATTESTATION, expected_path, files, load
+from servelab.receipt.schema import PUBLISHED, Receipt
+from servelab.receipt.store import ATTESTATION, KEYS, expected_path, files, load
 
 DATA = "../shared/data"
 
@@ -80,7 +80,7 @@ def verify(directory: Path, data: Path | None = None, *, signature: bool = True)
     """Check every receipt of the folder. `data`: outside data, default `data_directory()`; `signature` False: before
     signing."""
     receipts: list[Receipt] = []
-    problems = _strays(directory)
+    problems = list(_strays(directory))
     skipped: list[Skipped] = []
     recomputed: dict[str, Recomputation] = {}
     paths = files(directory)
@@ -105,12 +105,18 @@ def verify(directory: Path, data: Path | None = None, *, signature: bool = True)
     return Report(tuple(receipts), tuple(signed_by), recomputed, tuple(problems), tuple(skipped))
 
 
-def _strays(directory: Path) -> list[Problem]:
-    """Files that look like receipts where nobody reads them."""
-    known = {*files(directory), directory / ATTESTATION}
-    strays = (p for p in sorted(directory.rglob("*.json")) if p not in known and p.parent != directory / "schema")
-    message = "not read: a receipt is <kind>/<device>-<date>.json; move or remove it"
-    return [Problem(p.relative_to(directory).as_posix(), "name", message) for p in strays]
+def _strays(directory: Path) -> Iterator[Problem]:
+    """Files that nobody reads where they lie, hidden ones apart, and a published schema that is not the code's."""
+    schema = directory / "schema" / "receipt-1.json"
+    known = {*files(directory), *(directory / KEYS).glob("*.pub"), directory / ATTESTATION, schema}
+    for path in sorted(directory.rglob("*")):
+        name = path.relative_to(directory)
+        if path.is_file() and path not in known and not any(part.startswith(".") for part in name.parts):
+            message = "not read: a receipt is <kind>/<device>-<date>.json; move or remove it"
+            yield Problem(name.as_posix(), "name", message)
+    if schema.is_file() and (have := sha256(schema.read_bytes())) != PUBLISHED:
+        message = f"sha256 {have[:16]}…, the published schema has {PUBLISHED[:16]}…; restore it from git"
+        yield Problem("schema/receipt-1.json", "changed", message)
 
 
 def _read(path: Path) -> tuple[Receipt | None, list[Problem]]:

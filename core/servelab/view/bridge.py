@@ -84,7 +84,7 @@ def _export(params: dict[str, Any], _: bytes | None) -> Reply:
         raise ValueError(f"format {params['format']!r} is not offered; use one of {', '.join(FORMATS)}")
     suffix, mime, write = FORMATS[params["format"]]
     state = from_query(room.State, params["state"])
-    made = f"servelab {__version__}, studio {params['studio']}"
+    made = f"studio {params['studio']} of servelab {__version__}"
     body = write(room.view(state, _receipts), to_query(state, defaults=True), made)
     name = f"servelab-{params['studio'].replace('_', '-')}{suffix}"
     return json.dumps({"name": name, "mime": mime}), [body.encode()]

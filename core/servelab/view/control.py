@@ -116,14 +116,12 @@ def _parse(key: str, kind: type, control: Control, text: str) -> Any:
         if text in names:
             return text
         raise ValueError(f"{told} is not offered; use one of {', '.join(names)}")
-    low, high = control.min, control.max
     try:
         value = kind(text)
-        if low is None or high is None or not low <= value <= high:
-            raise ValueError(f"{told} is outside {_range(control)}; pick a value in it")
-        return value
-    except ValueError as error:
-        if str(error).startswith(told):
-            raise
+    except ValueError:
         what = "whole number" if kind is int else "number"
         raise ValueError(f"{told} is no {what}; pick one from {_range(control)}") from None
+    low, high = control.min, control.max
+    if low is None or high is None or not low <= value <= high:
+        raise ValueError(f"{told} is outside {_range(control)}; pick a value in it")
+    return value

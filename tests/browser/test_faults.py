@@ -120,7 +120,7 @@ def test_a_snapshot_of_another_build_falls_back_too(page_watch: Open, site: str)
 
 
 def test_one_digit_changed_in_any_receipt_is_named_on_the_receipts_page(page_watch: Open) -> None:
-    paths = {path.name: max(path.glob("*.json")) for path in sorted((ROOT / "receipts").glob("kv_*"))}
+    paths = {path.parent.name: path for path in sorted((ROOT / "receipts").glob("*/*-*-*.json"))}
     page = page_watch("receipts/", service_workers="block")
     for kind, path in paths.items():
         receipt = json.loads(path.read_text())

@@ -82,7 +82,8 @@ function remember(push = false) {
 const named = (state) => Object.keys(presets).find((name) => same(presets[name].state, state));
 const wanted = (state) => ["view", { studio: studio.name, state }];
 let ask = (slot, state) => link.latest(slot, ...wanted(state));
-const shown = {}; // side → when its picture was asked for
+const shown = {}; // side → the call that its picture answers
+let calls = 0;
 let foresight;
 for (const type of ["pointerover", "focusin"]) {
   $("#controls").addEventListener(type, async ({ target }) => {
@@ -101,13 +102,14 @@ async function refresh(name, push = false) {
   chips();
   const state = states[name];
   const asked = performance.now();
-  const overtaken = () => asked < shown[name]; // a newer picture was known and is on the screen
+  const call = ++calls;
+  const overtaken = () => call < shown[name]; // a newer picture was known and is on the screen
   try {
     const preset = presets[named(state)];
     if (!link.live && preset) return show(name, decode(await (await get(preset.frame)).json()));
     const reply = await ask(name, state);
     if (!reply || !states[name] || overtaken()) return;
-    shown[name] = asked;
+    shown[name] = call;
     judge(name);
     show(name, decode(reply.header.frame, reply.buffers));
     requestAnimationFrame(() => (root.dataset.picture = Math.round(performance.now() - asked)));

@@ -11,9 +11,13 @@ pytestmark = pytest.mark.browser
 
 COUNT = """() => {
   if (window.asked) return;
-  window.asked = [];
+  [window.asked, window.open] = [[], 0];
   const post = Worker.prototype.postMessage;
   Worker.prototype.postMessage = function (message, ...rest) {
+    if (message.type === "call") {
+      window.open++;
+      this.addEventListener("message", ({ data }) => data.id === message.id && window.open--);
+    }
     if (message.method === "view") window.asked.push(JSON.parse(message.params).state);
     if (window.slow) return void setTimeout(() => post.call(this, message, ...rest), window.slow);
     return post.call(this, message, ...rest);
@@ -76,7 +80,8 @@ def test_a_picture_that_was_known_is_not_overwritten_by_an_older_one(counted: An
         slider.dispatchEvent(new Event("input", { bubbles: true }));
       }
     }""")
-    counted.wait_for_timeout(1500)
+    counted.wait_for_function("() => !window.open")
+    counted.wait_for_timeout(500)
     assert tiles(counted) == expected({"prefix": "528"})
 
 

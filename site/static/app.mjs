@@ -68,7 +68,7 @@ function judge(name, fault) {
 }
 
 let writing;
-/** Keep the address up to date: at once with `push`, else when things have been quiet for a moment. */
+/** Keep the address up to date: at once with `push`, else when all is quiet. */
 function remember(push = false) {
   clearTimeout(writing);
   const put = () => {
@@ -82,7 +82,7 @@ function remember(push = false) {
 const named = (state) => Object.keys(presets).find((name) => same(presets[name].state, state));
 const wanted = (state) => ["view", { studio: studio.name, state }];
 let ask = (slot, state) => link.latest(slot, ...wanted(state));
-const shown = {}; // side → the call that its picture answers
+const shown = {}; // side → call of its picture
 let calls = 0;
 let foresight;
 for (const type of ["pointerover", "focusin"]) {
@@ -103,7 +103,7 @@ async function refresh(name, push = false) {
   const state = states[name];
   const asked = performance.now();
   const call = ++calls;
-  const overtaken = () => call < shown[name]; // a newer picture was known and is on the screen
+  const overtaken = () => call < shown[name]; // a newer picture was known and is shown
   try {
     const preset = presets[named(state)];
     if (!link.live && preset) return show(name, decode(await (await get(preset.frame)).json()));

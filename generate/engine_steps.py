@@ -1,9 +1,10 @@
-"""Drive a real engine and log every step: `python generate/engine_steps.py MODEL OUT.json.gz [--follow SYNC.json.gz]`.
+"""Drive a real engine and log every step: `generate/engine_steps.py MODEL OUT.json.gz [--overlap] [--rates FILE]`.
 
-vLLM in this process, random weights in real shapes (speed does not depend on their values), one GPU. Without `--follow`
-the engine runs synchronously, so that schedule() calls and step ends line up: calibration sweeps (decode batches,
-prompts, long contexts, prompts beside decodes), the capacity of each traffic, then the online runs. With it the engine
-runs as users run it (asynchronous scheduling), over the same online runs at the same rates.
+vLLM in this process, random weights in real shapes (speed does not depend on their values), one GPU. By default the
+engine runs synchronously, so that schedule() calls and step ends line up: calibration sweeps (decode batches, prompts,
+long contexts, prompts beside decodes), the capacity of each traffic, then the online runs. With `--overlap` it runs as
+users run it (asynchronous scheduling): decode batches and the online runs, at the rates of another file with `--rates`.
+What was recorded is written after every run, so that a stop loses one run at most.
 
 A step is [time s, prefill requests, prefill tokens, decode requests, context tokens, prefill work, decode context,
 begin s]: time when schedule() returned and when it was called; prefill work Σ n·(start + (n + 1) / 2) over chunks of n
@@ -69,14 +70,14 @@ SIZES = (32, 128, 256, 448, 640, 1024, 2048, 4096, 8000)  # prompts that come be
 
 # name, traffic, load (share of the capacity), budget, requests, arrivals, cv, seed
 ONLINE = (
+    ("fit-short-60", "short", 0.6, 8192, 400, "poisson", 1.0, 21),
+    ("fit-long-80", "long", 0.8, 2048, 150, "poisson", 1.0, 22),
     ("short-30", "short", 0.3, 8192, 1000, "poisson", 1.0, 11),
     ("short-80", "short", 0.8, 2048, 1000, "poisson", 1.0, 12),
     ("long-60", "long", 0.6, 8192, 300, "poisson", 1.0, 13),
     ("short-120", "short", 1.2, 8192, 1000, "poisson", 1.0, 14),
     ("bursty-70", "short", 0.7, 2048, 1000, "gamma", 3.0, 15),
     ("long-90", "long", 0.9, 512, 300, "poisson", 1.0, 16),
-    ("fit-short-60", "short", 0.6, 8192, 400, "poisson", 1.0, 21),
-    ("fit-long-80", "long", 0.8, 2048, 150, "poisson", 1.0, 22),
 )
 
 
@@ -200,7 +201,7 @@ def beside(engine: Engine, decodes: int, context: int) -> dict[str, Any]:
         for _ in range(4):
             engine.step()
     engine.drain()
-    return {"c": decodes, "ctx": context, **engine.log(start)}
+    return {"c": decodes, "ctx": context, "sizes": SIZES, **engine.log(start)}
 
 
 def online(engine: Engine, work: Workload, budget: int) -> dict[str, Any]:
@@ -255,32 +256,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=SHAPES)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--follow", type=Path, metavar="FILE", help="a synchronous run whose rates to repeat")
+    parser.add_argument("--overlap", action="store_true", help="asynchronous scheduling, as users run it")
+    parser.add_argument("--rates", type=Path, metavar="FILE", help="a run file whose rates to repeat")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no further online run after this long")
     args = parser.parse_args()
     began = time.time()
-    engine = Engine(args.model, overlap=args.follow is not None)
+    engine = Engine(args.model, args.overlap)
     for _ in range(2):
         offline(engine, 4, 256, 8)
     out = engine.about | {"online": [], "left_out": []}
-    if args.follow:
-        rates = json.loads(gzip.decompress(args.follow.read_bytes()))["capacity"]
-        out["offline"] = [offline(engine, c, 128, 64) for c in BATCHES]
+    out |= {"offline": [offline(engine, c, 128, 64) for c in BATCHES]} if args.overlap else calibrate(engine)
+    if args.rates:
+        out["capacity"] = json.loads(gzip.decompress(args.rates.read_bytes()))["capacity"]
     else:
-        out |= calibrate(engine)
-        rates = out["capacity"] = {name: capacity(engine, traffic) for name, traffic in TRAFFICS.items()}
+        out["capacity"] = {name: capacity(engine, traffic) for name, traffic in TRAFFICS.items()}
     for name, kind, load, budget, requests, arrivals, cv, seed in ONLINE:
         if time.time() - began > args.seconds:
             out["left_out"].append(name)
             continue
-        rate = load * rates[kind]["requests_per_s"]
+        rate = load * out["capacity"][kind]["requests_per_s"]
         traffic = replace(TRAFFICS[kind], rate=rate, requests=requests, arrivals=arrivals, cv=cv)
         run = online(engine, generate(traffic, seed), budget)
         about = {"name": name, "rate": rate, "load": load, "budget": budget, "seed": seed, "traffic": asdict(traffic)}
         out["online"].append(about | run)
         wait = statistics.median(row["first"] - row["arrival"] for row in run["requests"])
         print(f"{name}: {rate:.1f}/s, {run['makespan']:.1f} s, median TTFT {1e3 * wait:.1f} ms", flush=True)
-    args.out.write_bytes(gzip.compress(json.dumps(out, separators=(",", ":")).encode(), 6, mtime=0))
+        args.out.write_bytes(gzip.compress(json.dumps(out, separators=(",", ":")).encode(), 6, mtime=0))
     print(f"{args.out.name}: {args.out.stat().st_size:,} bytes in {time.time() - began:.0f} s", flush=True)
 
 

@@ -1,14 +1,14 @@
 """What one engine iteration costs: the physics of a step, in whole picoseconds.
 
-    step = host + seq·sequences + new·admitted + max(launch, gpu)
+    step = cpu + max(launch, gpu), or max(cpu + launch, gpu) in an engine that overlaps its own work with the GPU's
+    cpu  = host + seq·sequences + new·admitted
     gpu  = max(weights, token·tiles(tokens)) + context·ctx + work·pairs + logit·sampled
 
 `weights` is the time to stream the weights from memory, `token` the matrix work of one token (so small batches are
 bound by bandwidth, large ones by compute), `context` reading one token's KV in a decode, `work` one query–key pair of
 prefill attention. Matrix kernels work in tiles, so tokens count in whole tiles. `launch` is the time in which the CPU
 can issue the kernels: a captured graph for pure decodes, piecewise graphs for mixed steps of up to `graph_tokens`,
-kernel by kernel beyond; a GPU that is faster than this waits. In an engine that overlaps its own work with the GPU's,
-host, seq and new stand beside launch inside the maximum.
+kernel by kernel beyond; a GPU that is faster than this waits.
 
 Along a run of equal decode steps only ctx grows, by one token per sequence and step, so a step costs
 max(floor, base + slope·ctx): piecewise linear, in integers, summed and cut exactly (`total`, `reach`).
@@ -66,17 +66,22 @@ class Cost:
         tiles = -(-decodes // self.tile) * self.tile
         gpu = max(self.weights, self.token * tiles) + self.logit * decodes
         if self.overlap:
-            return Line(max(host, self.graph), gpu, self.context)
+            return Line(host + self.graph, gpu, self.context)
         return Line(host + self.graph, host + gpu, self.context)
 
-    def step(self, decodes: int, ctx: int, tokens: int, work: int, chunks: int, admitted: int, sampled: int) -> int:
-        """Cost of a step with prefill: `tokens` in `chunks` with `work` pairs, beside decodes over `ctx` tokens."""
+    def step(
+        self, decodes: int, ctx: int, tokens: int, work: int, chunks: int, admitted: int, sampled: int, woken: bool = False
+    ) -> int:
+        """Cost of a step with prefill: `tokens` in `chunks` with `work` pairs, beside decodes over `ctx` tokens.
+
+        `woken`: the engine was idle, so that there is nothing with which its own work could overlap.
+        """
         total = decodes + tokens
         host = self.host + self.seq * (decodes + chunks) + self.new * admitted
         tiles = -(-total // self.tile) * self.tile
         gpu = max(self.weights, self.token * tiles) + self.context * ctx + self.work * work + self.logit * sampled
         launch = self.mixed if total <= self.graph_tokens else self.eager
-        return max(host, launch, gpu) if self.overlap else host + max(launch, gpu)
+        return max(host + launch, gpu) if self.overlap and not woken else host + max(launch, gpu)
 
 
 def total(line: Line, ctx: int, decodes: int, steps: int) -> int:

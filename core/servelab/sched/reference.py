@@ -46,12 +46,14 @@ class Reference:
         self.running: list[Sequence] = []
         self.events: list[Event] = []
         self.now = self.seen = self.next = self.width = 0
+        self.woken = False
 
     def run(self) -> list[Event]:
         work = self.work
         while self.next < len(work) or self.running or self.waiting:
             if not self.running and not self.waiting:
                 self.now = self.seen = max(self.now, work.arrival[self.next])
+                self.woken = True
             self.arrive(self.seen if self.engine.cost.overlap else self.now)
             if self.running or self.waiting:
                 self.iterate()
@@ -137,7 +139,9 @@ class Reference:
             pairs = sum(n * one.done + n * (n + 1) // 2 for one, n in chunks)
             whole = sum(one.done + n == one.goal for one, n in chunks)
             ctx = sum(one.done + 1 for one, _ in decodes)
-            took = cost.step(len(decodes), ctx, tokens, pairs, len(chunks), admitted, len(decodes) + whole)
+            sampled = len(decodes) + whole
+            took = cost.step(len(decodes), ctx, tokens, pairs, len(chunks), admitted, sampled, self.woken)
+            self.woken = False
         else:
             width = self.width if self.policy.step == "batch" else len(decodes)
             line = cost.line(width)

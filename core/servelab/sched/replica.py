@@ -46,6 +46,7 @@ class Replica:
         self.lines: dict[int, Line] = {}
         self.now = self.seen = self.spoken = 0
         self.step = self.n = self.ctx = self.load = self.width = 0
+        self.woken = False  # the next step is the first after a pause
         self.short = False  # somebody was preempted for this step, so nobody is admitted to it
         self.steps, self.stalls = log.steps[number], log.stalls[number]
         self.preempted, self.chunks = log.preempted[number], log.chunks[number]
@@ -55,6 +56,7 @@ class Replica:
         self.load += self.work.prompt[i] + self.work.output[i]
         if not self.running and not self.waiting:
             self.now = self.seen = max(self.now, self.work.arrival[i])
+            self.woken = True
         self.queue(i)
 
     def queue(self, i: int) -> None:
@@ -137,7 +139,8 @@ class Replica:
             pairs += k * done + k * (k + 1) // 2
             whole += complete
         start, self.part = self.now, None
-        took = self.engine.cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole)
+        took = self.engine.cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole, self.woken)
+        self.woken = False
         if n:
             self.memory.claim(self.wants[(self.step + 1) % self.size])
         elif self.n and not self.lag:

@@ -1,0 +1,161 @@
+"""The simulator beside a real engine: fitted on the calibration part of its run file, judged on the rest.
+
+In-sample and held-out errors are never mixed: what a fit has seen are the sweeps and the online recordings whose name
+begins with "fit"; every other recording is a prediction. Two questions are asked of each. Fed with the engine's own
+clock, does the scheduler compose the same steps (`composition`)? On its own clock, does it give the same TTFT, TPOT,
+ITL, E2E and throughput (`compare`)? A 99th percentile is stated from n ≥ 1,000 on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from servelab.sched.calibrate import Fit, errors, fit
+from servelab.sched.cost import Cost
+from servelab.sched.engine import Engine
+from servelab.sched.metrics import Stat, itl, latencies, stat
+from servelab.sched.reference import Reference, Sequence
+from servelab.sched.request import PS
+from servelab.sched.runs import Recording, Run, spans
+from servelab.sched.simulate import simulate
+
+P99 = 1000
+"""Requests from which on a 99th percentile is stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of one recording: `measured` and `simulated` in `unit`, `error` in percent of the measured one."""
+
+    metric: str
+    unit: str
+    n: int
+    measured: float
+    simulated: float
+
+    @property
+    def error(self) -> float:
+        return 100 * (self.simulated / self.measured - 1) if self.measured else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A recording judged. `seen`: the fit has seen it. `mape`: mean absolute error of its `timed` steps' durations,
+    percent; `same` of `steps` steps are composed as the engine composed them."""
+
+    name: str
+    seen: bool
+    rows: tuple[Row, ...]
+    mape: float
+    timed: int
+    same: int
+    steps: int
+
+
+def in_sample(recording: Recording) -> bool:
+    """Whether a fit may see this online recording."""
+    return recording.name.startswith("fit")
+
+
+def calibrate(run: Run) -> Fit:
+    """The Cost of a run's engine, from its sweeps and in-sample recordings."""
+    seen = (*run.sweeps, *filter(in_sample, run.online))
+    return fit([span for recording in seen for span in spans(recording, run.overlap)], run.overlap)
+
+
+def engine(run: Run, recording: Recording, cost: Cost) -> Engine:
+    """The engine of a recording, with a fitted cost."""
+    return Engine(cost, "chunked", recording.budget, min(run.seqs, recording.budget), run.blocks)
+
+
+def validate(run: Run, cost: Cost) -> list[Verdict]:
+    """Every online recording of a run against the simulator."""
+    return [_verdict(run, recording, cost) for recording in run.online]
+
+
+def _verdict(run: Run, recording: Recording, cost: Cost) -> Verdict:
+    off = errors(cost, spans(recording, run.overlap))
+    mape = 100 * math.fsum(map(abs, off)) / len(off) if off else math.nan
+    same = composition(run, recording)
+    return Verdict(
+        recording.name, in_sample(recording), tuple(compare(run, recording, cost)), mape, len(off), same,
+        len(recording.steps),
+    )  # fmt: skip
+
+
+def compare(run: Run, recording: Recording, cost: Cost) -> Iterable[Row]:
+    """Measured and simulated figures of one recording."""
+    work = recording.work
+    assert work is not None
+    log = simulate(work, engine(run, recording, cost))
+    arrivals = [t / PS for t in work.arrival]
+    measured = {
+        "ttft": [1e3 * (first - t) for first, t in zip(recording.first, arrivals, strict=True)],
+        "tpot": [
+            1e3 * (last - first) / (n - 1)
+            for first, last, n in zip(recording.first, recording.last, work.output, strict=True) if n > 1
+        ],
+        "e2e": [1e3 * (last - t) for last, t in zip(recording.last, arrivals, strict=True)],
+    }  # fmt: skip
+    simulated = {name: stat(values) for name, values in latencies(log).items()} | {"itl": itl(log)}
+    for name, values in measured.items():
+        yield from _beside(name, stat(values), simulated[name])
+    if recording.gaps:
+        yield from _beside("itl", stat([1e3 * gap for gap in recording.gaps]), simulated["itl"])
+    said = sum(work.output)
+    begun = arrivals[0]
+    yield Row("throughput", "tokens/s", len(work), said / (max(recording.last) - begun),
+              said / (max(log.finish) / PS - begun))  # fmt: skip
+
+
+def _beside(name: str, measured: Stat, simulated: Stat) -> Iterable[Row]:
+    yield Row(f"{name}_mean", "ms", measured.n, measured.mean, simulated.mean)
+    for p in ("p50", "p90", "p99"):
+        if p != "p99" or measured.n >= P99:
+            yield Row(f"{name}_{p}", "ms", measured.n, measured.percentiles[p], simulated.percentiles[p])
+
+
+class Fed(Reference):
+    """The step-by-step scheduler on a recording's clock: its steps begin when the engine's began."""
+
+    def __init__(self, run: Run, recording: Recording) -> None:
+        assert recording.work is not None
+        super().__init__(recording.work, engine(run, recording, Cost()))
+        self.added = [round(t * PS) for t in recording.added]
+        self.made: list[tuple[int, int, int, int]] = []
+
+    def arrive(self, until: int) -> None:
+        while self.next < len(self.added) and self.added[self.next] <= until:
+            self.waiting.append(Sequence(self.next, 0, self.work.prompt[self.next]))
+            self.next += 1
+
+    def execute(self, decodes: list[tuple[Sequence, int]], chunks: list[tuple[Sequence, int]], admitted: int) -> None:
+        context = sum(one.done + 1 for one, _ in decodes)
+        self.made.append((len(decodes), context, len(chunks), sum(n for _, n in chunks)))
+        super().execute(decodes, chunks, admitted)
+
+
+def composition(run: Run, recording: Recording) -> int:
+    """How many steps the scheduler composes as the engine did, on the engine's clock."""
+    fed = Fed(run, recording)
+    same = 0
+    for t, step in zip(recording.step_s, recording.steps, strict=True):
+        fed.now = round(t * PS)
+        fed.arrive(fed.now)
+        if fed.running or fed.waiting:
+            fed.iterate()
+            same += fed.made[-1] == (step.decodes, step.ctx, step.chunks, step.tokens)
+    return same
+
+
+def worst(verdicts: Iterable[Verdict], seen: bool) -> dict[str, Any]:
+    """By metric the largest absolute error in percent, and where it is."""
+    out: dict[str, Any] = {}
+    for verdict in verdicts:
+        for row in verdict.rows if verdict.seen == seen else ():
+            if abs(row.error) > abs(out.get(row.metric, (0.0, ""))[0]):
+                out[row.metric] = (row.error, verdict.name)
+    return out

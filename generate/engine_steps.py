@@ -70,8 +70,10 @@ SIZES = (32, 128, 256, 448, 640, 1024, 2048, 4096, 8000)  # prompts that come be
 
 # name, traffic, load (share of the capacity), budget, requests, arrivals, cv, seed
 ONLINE = (
-    ("fit-short-60", "short", 0.6, 8192, 400, "poisson", 1.0, 21),
-    ("fit-long-80", "long", 0.8, 2048, 150, "poisson", 1.0, 22),
+    ("fit-short-60", "short", 0.6, 8192, 300, "poisson", 1.0, 21),
+    ("fit-short-110", "short", 1.1, 2048, 500, "poisson", 1.0, 22),
+    ("fit-long-60", "long", 0.6, 512, 120, "poisson", 1.0, 23),
+    ("fit-long-100", "long", 1.0, 8192, 120, "poisson", 1.0, 24),
     ("short-30", "short", 0.3, 8192, 1000, "poisson", 1.0, 11),
     ("short-80", "short", 0.8, 2048, 1000, "poisson", 1.0, 12),
     ("long-60", "long", 0.6, 8192, 300, "poisson", 1.0, 13),

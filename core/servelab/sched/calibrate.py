@@ -49,8 +49,8 @@ COEFFICIENTS: dict[str, Coefficient] = {
 }
 """What is fitted, in Cost's own names; the least of each is 0 (1 ps for launch times)."""
 
-TILES = (1, 8, 16, 32, 64)
-BIN, HUBER = 60, 0.05
+TILES = (1, 16, 64)
+BIN, HUBER = 60, 0.3
 """Steps of a bin that enter the fit; the relative error beyond which a step counts as an outlier."""
 
 
@@ -79,32 +79,42 @@ def errors(cost: Cost, spans: Iterable[Span]) -> list[float]:
     return [sum(predict(cost, step) for step in steps) / (seconds * PS) - 1 for steps, seconds in spans]
 
 
-def fit(spans: Sequence[Span], overlap: bool = False, graph_tokens: int = 512) -> Fit:
-    """The Cost that explains the spans best. ValueError with fewer than 20."""
-    if len(spans) < 20:
-        raise ValueError(f"{len(spans)} steps have a duration; a fit of {len(COEFFICIENTS)} coefficients needs 20")
-    rows = _sample(spans, graph_tokens)
+def fit(loaded: Sequence[Span], swept: Sequence[Span] = (), overlap: bool = False, graph_tokens: int = 512) -> Fit:
+    """The Cost that explains best what was measured under load and, where load did not reach, in sweeps.
+
+    A sweep repeats one thing, which heats the GPU and warms every cache: where both know a bin, load is believed.
+    ValueError with fewer than 20 spans.
+    """
+    rows = _sample(loaded, swept, graph_tokens)
+    if len(rows) < 20:
+        raise ValueError(f"{len(rows)} steps have a duration; a fit of {len(COEFFICIENTS)} coefficients needs 20")
     values = {name: round(c.start * c.scale) for name, c in COEFFICIENTS.items()}
     start = Cost(**values, overlap=overlap, graph_tokens=graph_tokens)
     tried = [_descend(_descend(replace(start, tile=tile), rows, 1.0), rows, HUBER) for tile in TILES]
     best = min(tried, key=lambda cost: _loss(cost, rows, HUBER))
-    off = errors(best, spans)
+    off = errors(best, [(steps, seconds) for steps, seconds, _ in rows])
     return Fit(best, len(off), 100 * math.fsum(map(abs, off)) / len(off), 100 * math.fsum(off) / len(off))
 
 
-def _sample(spans: Sequence[Span], graph_tokens: int) -> list[Row]:
+def _sample(loaded: Sequence[Span], swept: Sequence[Span], graph_tokens: int) -> list[Row]:
     """Spans with their weights: at most BIN of each bin, which together weigh as the √ of the bin."""
-    bins: dict[tuple[int, int, int], list[Span]] = {}
-    for span in spans:
-        most = max(span[0], key=lambda step: (step.tokens, step.decodes))
-        key = _octave(most.decodes), _octave(most.tokens), int(most.decodes + most.tokens > graph_tokens)
-        bins.setdefault(key, []).append(span)
+    bins, more = _bins(loaded, graph_tokens), _bins(swept, graph_tokens)
     out = []
     rng = Random(0)
-    for found in bins.values():
+    for found in (more | bins).values():
         some = found if len(found) <= BIN else rng.sample(found, BIN)
         out += [(*span, math.sqrt(len(found)) / len(some)) for span in some]
     return out
+
+
+def _bins(spans: Sequence[Span], graph_tokens: int) -> dict[tuple[int, int, bool], list[Span]]:
+    """Spans of one kind together: launch regime, and the largest step's sequences and prompt tokens to a factor √2."""
+    bins: dict[tuple[int, int, bool], list[Span]] = {}
+    for span in spans:
+        most = max(span[0], key=lambda step: (step.tokens, step.decodes))
+        key = _octave(most.decodes), _octave(most.tokens), most.decodes + most.tokens > graph_tokens
+        bins.setdefault(key, []).append(span)
+    return bins
 
 
 def _octave(n: int) -> int:
@@ -174,9 +184,9 @@ def _moved(cost: Cost, moves: Sequence[float]) -> Cost:
 def _solve(left: Sequence[Sequence[float]], right: Sequence[float], damping: float) -> list[float]:
     """(A + damping·diag(A) + ε)·x = b by elimination with pivoting."""
     n = len(right)
-    rows = [
-        [*row[:i], row[i] * (1 + damping) + 1e-9, *row[i + 1 :], b] for i, (row, b) in enumerate(zip(left, right, strict=True))
-    ]
+    rows = [[*row, b] for row, b in zip(left, right, strict=True)]
+    for i, row in enumerate(rows):
+        row[i] += damping * row[i] + 1e-9
     for i in range(n):
         pivot = max(range(i, n), key=lambda k: abs(rows[k][i]))
         rows[i], rows[pivot] = rows[pivot], rows[i]

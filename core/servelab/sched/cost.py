@@ -70,8 +70,9 @@ class Cost:
         return Line(host + self.graph, host + gpu, self.context)
 
     def step(
-        self, decodes: int, ctx: int, tokens: int, work: int, chunks: int, admitted: int, sampled: int, woken: bool = False
-    ) -> int:
+        self, decodes: int, ctx: int, tokens: int, work: int, chunks: int, admitted: int, sampled: int,
+        woken: bool = False,
+    ) -> int:  # fmt: skip
         """Cost of a step with prefill: `tokens` in `chunks` with `work` pairs, beside decodes over `ctx` tokens.
 
         `woken`: the engine was idle, so that there is nothing with which its own work could overlap.

@@ -1,9 +1,9 @@
 """Run files: what a real engine did, step by step, as `generate/engine_steps.py` writes it (JSON, plain or gzip).
 
 A file is one engine: model, gpu, engine version, token budget, KV blocks, and recordings. A recording is a list of
-steps, and in `online` also requests with the times of their tokens. A step is [time s, prefill requests, prefill tokens,
-decode requests, context tokens, …]: time when schedule() returned. What a step did to which prompt is not written; it
-follows from the prompts' order, since an engine of this kind fills its budget first come, first served (`rebuild`).
+steps, and in `online` also requests with the times of their tokens. A step is [time s, prefill requests, prefill
+tokens, decode requests, context tokens, …]: time when schedule() returned. What a step did to which prompt is not
+written; it follows from the prompts' order, since such an engine serves first come, first served (`rebuild`).
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def in_sample(recording: Recording) -> bool:
 
 def calibrate(run: Run) -> Fit:
     """The Cost of a run's engine, from its sweeps and in-sample recordings."""
-    seen = (*run.sweeps, *filter(in_sample, run.online))
-    return fit([span for recording in seen for span in spans(recording, run.overlap)], run.overlap)
+    loaded = [span for recording in run.online if in_sample(recording) for span in spans(recording, run.overlap)]
+    return fit(loaded, () if loaded else [span for rec in run.sweeps for span in spans(rec, run.overlap)], run.overlap)
 
 
 def engine(run: Run, recording: Recording, cost: Cost) -> Engine:

@@ -1,0 +1,72 @@
+"""A run file as a real engine would leave it, made by the step-by-step reference with a known cost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+from servelab.sched.arrivals import Lengths, Traffic, generate
+from servelab.sched.cost import Cost
+from servelab.sched.engine import Engine
+from servelab.sched.reference import Reference, Sequence
+from servelab.sched.request import PS, Workload, column
+
+US = 10**6
+TRUTH = Cost(
+    host=400 * US, seq=10 * US, new=120 * US, weights=4_000 * US, token=20 * US, tile=16, context=12_000, work=300,
+    logit=5 * US, graph=1_500 * US, mixed=4_000 * US, eager=9_000 * US,
+)  # fmt: skip
+
+
+class Recorder(Reference):
+    """Keeps rows as generate/engine_steps.py does."""
+
+    def __init__(self, work: Workload, engine: Engine) -> None:
+        super().__init__(work, engine)
+        self.rows: list[list[float]] = []
+        self.ends: list[list[float]] = []
+
+    def execute(self, decodes: list[tuple[Sequence, int]], chunks: list[tuple[Sequence, int]], admitted: int) -> None:
+        tokens, seen = sum(n for _, n in chunks), sum(one.done + n for one, n in chunks)
+        context = sum(one.done + 1 for one, _ in decodes)
+        self.rows.append([self.now / PS, len(chunks), tokens, len(decodes), context + seen])
+        super().execute(decodes, chunks, admitted)
+        self.ends.append([self.now / PS, len(decodes)])
+
+
+def recorded(work: Workload, cost: Cost, budget: int) -> dict[str, Any]:
+    """One recording: steps, ends, requests."""
+    engine = Recorder(work, Engine(cost, "chunked", budget, 256, 100_000))
+    times: dict[int, list[float]] = {}
+    for t, kind, i, _ in engine.run():
+        if kind == "token":
+            times.setdefault(i, []).append(t / PS)
+    requests = [
+        {"arrival": t / PS, "n_in": n, "n_out": out, "first": times[i][0], "last": times[i][-1], "got": out}
+        for i, (t, n, out) in enumerate(zip(work.arrival, work.prompt, work.output, strict=True))
+    ]
+    return {"requests": requests, "steps": engine.rows, "ends": engine.ends}
+
+
+def traffic(rate: float, requests: int, seed: int, mean: int = 300) -> Workload:
+    prompts, outputs = Lengths("lognormal", mean, 0.8, 8, 4000), Lengths("lognormal", 60, 0.6, 4, 300)
+    return generate(Traffic(rate, requests, prompts, outputs), seed)
+
+
+def run_file(cost: Cost = TRUTH) -> bytes:
+    """Sweeps of decode batches, one in-sample recording, two held out."""
+    sweeps = []
+    for c in (1, 8, 32, 128):
+        together = Workload(column([0] * c), column([128] * c), column([40] * c))
+        sweeps.append({"c": c, "n_in": 128, "n_out": 40, **recorded(together, cost, 8192)})
+    online = [
+        {"name": "fit-a", "rate": 20, "budget": 8192, **recorded(traffic(20, 300, 1), cost, 8192)},
+        {"name": "held-short", "rate": 30, "budget": 2048, **recorded(traffic(30, 300, 2), cost, 2048)},
+        {"name": "held-long", "rate": 8, "budget": 512, **recorded(traffic(8, 120, 3, 1500), cost, 512)},
+    ]
+    run = {
+        "model": "made up", "gpu": "none", "vllm": "0", "budget": 8192, "seqs": 256, "kv_blocks": 100_000,
+        "async": False, "offline": sweeps, "online": online,
+    }  # fmt: skip
+    return gzip.compress(json.dumps(run).encode())

@@ -1,0 +1,94 @@
+"""Calibration and validation on a run whose truth is known, and what a broken run file says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from engine_run import TRUTH, run_file
+
+from servelab.sched.calibrate import errors, fit
+from servelab.sched.runs import Run, Step, read_run, rebuild, spans
+from servelab.sched.validate import calibrate, composition, validate
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return read_run(run_file(), "made-up")
+
+
+def test_a_fit_finds_the_cost_that_made_the_steps(run: Run) -> None:
+    """Not the coefficients, which stand in for each other, but what they say of steps never seen."""
+    found = calibrate(run)
+    assert found.mape < 0.5 and abs(found.bias) < 0.2
+    for verdict in validate(run, found.cost):
+        assert verdict.mape < 2, verdict.name
+        assert all(abs(row.error) < 3 for row in verdict.rows), verdict.name
+
+
+def test_with_the_true_cost_nothing_is_left(run: Run) -> None:
+    for verdict in validate(run, TRUTH):
+        assert (verdict.same, verdict.seen) == (verdict.steps, verdict.name == "fit-a")
+        assert verdict.mape < 0.05  # seconds as text
+        assert all(row.error == pytest.approx(0, abs=1e-3) for row in verdict.rows), verdict.name
+
+
+def test_a_percentile_is_stated_from_enough_requests(run: Run) -> None:
+    rows = [row for verdict in validate(run, TRUTH) for row in verdict.rows if row.metric.endswith("p99")]
+    assert all(row.n >= 1000 for row in rows)
+
+
+def test_an_engine_with_another_budget_composes_other_steps(run: Run) -> None:
+    held = run.online[2]
+    assert composition(run, held) == len(held.steps)
+    assert composition(run, replace(held, budget=8192)) < 0.9 * len(held.steps)
+
+
+def test_outliers_do_not_pull_a_fit(run: Run) -> None:
+    """Every 50th step takes ten times as long: the fit says of the others what it said before, within 2 %."""
+    clean = [span for one in run.online[:1] for span in spans(one, False)]
+    noisy = [(steps, seconds * (10 if k % 50 == 25 else 1)) for k, (steps, seconds) in enumerate(clean)]
+    off = errors(fit(noisy).cost, clean)
+    assert abs(sorted(off)[len(off) // 2]) < 0.02
+
+
+def test_steps_of_an_overlapping_engine_stand_with_their_neighbours() -> None:
+    plain = Step(4, 40, 0, 0, 0, 0, 4, False, 1.0)
+    mixed = replace(plain, tokens=10, chunks=1)
+    one = replace(read_run(run_file()).online[0], steps=(plain, plain, mixed, mixed, plain, plain))
+    assert [(len(steps), seconds) for steps, seconds in spans(one, True)] == [(1, 1.0), (4, 4.0), (1, 1.0)]
+    assert [len(steps) for steps, _ in spans(one, False)] == [1] * 6
+
+
+def test_what_a_step_did_follows_from_the_order_of_prompts() -> None:
+    """Two prompts of 6 and 5 tokens through a budget of 8: 6 + 2, then 3."""
+    rows = [[0.1, 2, 8, 0, 8], [0.2, 1, 3, 1, 5 + 7]]
+    first, second = rebuild(rows, [6, 5], [0.0, 0.0], [0.15, 0.25])
+    assert (first.work, first.admitted, first.sampled, first.woken) == (21 + 3, 2, 1, True)
+    assert (second.decodes, second.ctx, second.work, second.sampled) == (1, 7, 3 * 2 + 6, 2)
+    with pytest.raises(ValueError, match="step 0: 9 prompt tokens in 1 chunks"):
+        list(rebuild([[0.1, 1, 9, 0, 9]], [6], [0.0], [0.2]))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda run: run.pop("kv_blocks"), "'kv_blocks' is missing"),
+        (lambda run: run["online"][0]["requests"][0].pop("n_in"), "'n_in' is missing"),
+        (lambda run: run.update(budget="many"), "many"),
+    ],
+)
+def test_a_broken_run_file_is_named(change: Any, message: str) -> None:
+    broken = json.loads(gzip.decompress(run_file()))
+    change(broken)
+    with pytest.raises(ValueError, match=message) as error:
+        read_run(json.dumps(broken).encode(), "x.json")
+    assert "x.json is no run file" in str(error.value) and "engine_steps.py" in str(error.value)
+
+
+def test_a_run_of_too_few_steps_is_not_fitted() -> None:
+    with pytest.raises(ValueError, match="needs 20"):
+        fit([((Step(1, 1, 0, 0, 0, 0, 1, False, 0.1),), 0.1)])

@@ -19,7 +19,7 @@ COSTS = st.builds(
     Cost, host=SMALL, seq=st.integers(0, 5), new=SMALL, weights=st.integers(0, 200), token=st.integers(0, 9),
     tile=st.integers(1, 8), context=st.integers(0, 3), work=st.integers(0, 2), logit=st.integers(0, 5),
     graph=st.integers(1, 150), mixed=st.integers(1, 300), eager=st.integers(1, 500), graph_tokens=SMALL,
-    overlap=st.booleans(),
+    overlap=st.booleans(), swap=SMALL,
 )  # fmt: skip
 
 
@@ -36,6 +36,9 @@ def events(log: Log) -> list[Event]:
         if tokens:
             mixed = POLICIES[log.engine.policy].step == "mixed"
             out.append((start, "step", took, n if mixed else 0))
+            continue
+        if count == 1:  # with what it may have cost to swap
+            out.append((start, "step", took, n))
             continue
         line = log.engine.cost.line(width)
         ends = [start + total(line, ctx, n, k) for k in range(count + 1)]
@@ -64,6 +67,7 @@ def engines(draw: st.DrawFn) -> Engine:
     return Engine(
         draw(COSTS), draw(st.sampled_from(list(POLICIES))), budget, draw(st.integers(1, min(budget, 8))),
         draw(st.one_of(st.integers(1, 30), st.just(10_000))), draw(st.sampled_from([1, 2, 4, 16])),
+        swap=draw(st.booleans()),
     )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ class Engine:
     """A scheduling `policy` (a key of POLICIES) over a KV pool.
 
     `budget`: most tokens in a step; `seqs`: most sequences at once, no more than the budget, since each may want a
-    token in every step; `blocks` × `block_size` tokens of KV memory. `prefix`: prompts reuse cached blocks.
+    token in every step; `blocks` × `block_size` tokens of KV memory. `prefix`: prompts reuse cached blocks. `swap`: a
+    preempted sequence's blocks go to host memory and come back; else they are dropped and computed again.
     """
 
     cost: Cost = field(default_factory=Cost)
@@ -27,6 +28,7 @@ class Engine:
     blocks: int = UNLIMITED
     block_size: int = 16
     prefix: bool = False
+    swap: bool = False
 
     def __post_init__(self) -> None:
         entry("policy", self.policy, POLICIES)
@@ -34,3 +36,5 @@ class Engine:
         within("seqs", self.seqs, 1, self.budget, "every sequence may want a token in each step: keep seqs ≤ budget")
         within("blocks", self.blocks, 1, UNLIMITED, "give the engine's KV blocks")
         within("block_size", self.block_size, 1, 65_536, "engines use 16")
+        if self.prefix and self.swap:
+            raise ValueError("prefix and swap: cached blocks stay where they are; use one of the two")

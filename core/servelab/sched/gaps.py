@@ -45,7 +45,7 @@ def progressions(log: Log) -> Iterator[Piece]:
         for row, (count, n, width, ctx, tokens, took) in enumerate(zip(*columns, strict=True)):
             if tokens:
                 if n and not alone:
-                    yield Piece(took, 0, 1, n)
+                    yield from _split(late.get(row, []), took, n)
                 continue
             line = lines.get(width) or lines.setdefault(width, cost.line(width))
             first, rise = line.base + line.slope * (ctx + n), line.slope * n

@@ -137,3 +137,44 @@ class Prefixes:
         """The invariants, given the blocks that sequences hold beside shared ones."""
         assert not self.refs.keys() & self.idle.keys(), "a block is held and idle"
         assert self.empty >= 0 and self.free == self.empty + len(self.idle) * self.unit, "free ≠ empty + idle"
+
+
+class Growth:
+    """When decoding sequences want their next block, counted.
+
+    A sequence wants one when its context is a multiple of the block size, and the context grows by one in every step:
+    `wants[s mod size]` sequences want one in step s, and the blocks of k steps are a sum of at most `size` entries.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size, self.wants = size, [0] * size
+
+    def join(self, step: int, context: int) -> None:
+        """A sequence with `context` tokens decodes from the step after `step` on."""
+        self.wants[(step + 1 - context) % self.size] += 1
+
+    def leave(self, step: int, context: int) -> None:
+        """A sequence that has `context` tokens after `step` decodes no more."""
+        self.wants[(step + 1 - context) % self.size] -= 1
+
+    def at(self, step: int) -> int:
+        """Blocks wanted in a step."""
+        return self.wants[step % self.size]
+
+    def need(self, n: int, step: int, steps: int) -> int:
+        """Blocks that n sequences take in the `steps` steps after `step`."""
+        size, wants, after = self.size, self.wants, step + 1
+        cycles, rest = divmod(steps, size)
+        return n * cycles + sum([wants[(after + j) % size] for j in range(rest)])
+
+    def affordable(self, n: int, step: int, steps: int, free: int) -> int:
+        """How many of the `steps` steps after `step`, for which there are `free` blocks; enough for one is there."""
+        size, wants, after = self.size, self.wants, step + 1
+        if n * (steps // size + 1) <= free or self.need(n, step, steps) <= free:
+            return steps
+        cycles = free // n
+        steps, free = cycles * size, free - n * cycles
+        while (next_one := wants[(after + steps) % size]) <= free:
+            free -= next_one
+            steps += 1
+        return steps

@@ -18,13 +18,15 @@ from servelab.sched.request import Workload
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """`done` tokens are computed and `said` generated; `goal` are to be computed before it decodes."""
+    """`done` tokens are computed and `said` generated; `goal` are to be computed before it decodes; `parked` tokens
+    wait in host memory."""
 
     i: int
     key: int
     goal: int
     done: int = 0
     said: int = 0
+    parked: int = 0
     blocks: tuple[int, ...] = ()
 
     @property
@@ -47,6 +49,7 @@ class Reference:
         self.events: list[Event] = []
         self.now = self.seen = self.next = self.width = 0
         self.woken = False
+        self.moved = 0
 
     def run(self) -> list[Event]:
         work = self.work
@@ -79,8 +82,13 @@ class Reference:
         one = self.running.pop()
         self.pool.release(one.blocks)
         self.events.append((self.now, "preempt", one.i, one.said))
-        goal = self.work.prompt[one.i] + one.said
-        self.waiting.append(Sequence(one.i, one.key, goal, said=one.said))
+        back = Sequence(one.i, one.key, self.work.prompt[one.i] + one.said, said=one.said)
+        if self.engine.swap:
+            back.parked = one.done
+            if not one.prompting:
+                back.goal = one.done
+            self.moved += len(one.blocks)
+        self.waiting.append(back)
         return one
 
     def iterate(self) -> None:
@@ -107,21 +115,32 @@ class Reference:
         chunks = [pair for pair in step if pair[0].prompting]
         admitted = 0
         if not preempted and not (self.policy.step == "batch" and self.running):
-            admitted = self.admit(chunks, budget)
+            admitted = self.admit(chunks, decodes, budget)
         self.execute(decodes, chunks, admitted)
 
-    def admit(self, chunks: list[tuple[Sequence, int]], budget: int) -> int:
+    def admit(self, chunks: list[tuple[Sequence, int]], decodes: list[tuple[Sequence, int]], budget: int) -> int:
         kind, count = self.policy.step, 0
         while self.waiting and budget > 0 and len(self.running) < self.engine.seqs:
             one = min(self.waiting, key=lambda s: (s.key, s.i))
-            if kind == "prompts" and one.goal > budget and chunks:
+            resumes = 0 < one.parked == one.goal
+            if kind == "prompts" and not resumes and one.goal > budget and chunks:
                 break
-            if -(-one.goal // self.engine.block_size) > self.pool.free:
+            if -(-(one.goal + resumes) // self.engine.block_size) > self.pool.free:
                 break
-            tokens = min(one.goal, budget) if kind == "mixed" else one.goal
-            self.grow(one, tokens)
+            if one.parked:
+                self.grow(one, one.parked)
+                self.moved += len(one.blocks)
+                one.done, one.parked = one.parked, 0
             self.waiting.remove(one)
             self.running.append(one)
+            if resumes:
+                self.grow(one, 1)
+                decodes.append((one, 1))
+                self.width = len(self.running)
+                budget -= kind == "mixed"
+                continue
+            tokens = min(one.goal - one.done, budget) if kind == "mixed" else one.goal - one.done
+            self.grow(one, tokens)
             chunks.append((one, tokens))
             count += 1
             budget -= tokens if kind != "batch" else 0
@@ -146,6 +165,8 @@ class Reference:
             width = self.width if self.policy.step == "batch" else len(decodes)
             line = cost.line(width)
             took = max(line.floor, line.base + line.slope * sum(one.done + 1 for one, _ in decodes))
+        took += cost.swap * self.moved
+        self.moved = 0
         self.seen, self.now = start, start + took
         self.events.append((start, "step", took, len(decodes)))
         for one, n in chunks:

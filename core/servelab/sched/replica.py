@@ -12,8 +12,9 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from servelab.sched.cost import Line, reach, total
-from servelab.sched.memory import Counted, Memory, Prefixes
+from servelab.sched.memory import Counted, Growth, Memory, Prefixes
 from servelab.sched.policies import POLICIES
+from servelab.sched.standstill import Standstill
 
 if TYPE_CHECKING:
     from servelab.sched.simulate import Log
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 FOREVER = 2**63
 Chunk = tuple[int, int, int, bool]
 """A prompt's part in a step: request, tokens before, tokens, whether it is complete then."""
-
-PROMPT = -1
-"""In place of the step at which a sequence joined the decodes, while its prompt is not complete."""
 
 
 class Replica:
@@ -35,19 +33,19 @@ class Replica:
         self.policy, self.overlap, self.size = POLICIES[engine.policy], engine.cost.overlap, engine.block_size
         self.memory: Memory = Prefixes(work, engine) if engine.prefix else Counted(engine)
         self.waiting: list[tuple[int, int]] = []  # heap of (key, request)
-        self.running: dict[int, int] = {}  # request → step at which it joined the decodes; in order of admission
+        self.running: dict[int, None] = {}  # in order of admission
         self.part: tuple[int, int] | None = None  # a prompt that was cut: (request, tokens done)
         self.heap: list[tuple[int, int]] = []  # (last decode step, request), stale where `end` differs
         self.end: dict[int, int] = {}
         self.said: dict[int, int] = {}  # tokens generated before a preemption
         self.heard: dict[int, int] = {}  # when a preempted request's last token came
-        self.lag: list[tuple[int, int]] = []  # decodes that stand still: (how many, since when)
-        self.wants = [0] * engine.block_size
+        self.parked: dict[int, int] = {}  # request → its tokens in host memory
+        self.moved = 0  # blocks between GPU and host before the next step
+        self.still, self.growth = Standstill(), Growth(engine.block_size)
         self.lines: dict[int, Line] = {}
-        self.now = self.seen = self.spoken = 0
-        self.step = self.n = self.ctx = self.load = self.width = 0
+        self.now = self.seen = self.spoken = self.step = self.n = self.ctx = self.load = self.width = 0
         self.woken = False  # the next step is the first after a pause
-        self.short = False  # somebody was preempted for this step, so nobody is admitted to it
+        self.short = False  # somebody was preempted for it, so nobody is admitted to it
         self.steps, self.stalls = log.steps[number], log.stalls[number]
         self.preempted, self.chunks = log.preempted[number], log.chunks[number]
 
@@ -75,7 +73,7 @@ class Replica:
     def compose(self) -> tuple[list[Chunk], int]:
         """The prompts of the next step, and how many of them are new."""
         memory, size = self.memory, self.size
-        wanted = self.wants[(self.step + 1) % size]
+        wanted = self.growth.at(self.step + 1)
         short = wanted > memory.free
         if short:
             wanted = self.make_room()
@@ -105,6 +103,13 @@ class Replica:
         seqs, count = self.engine.seqs, 0
         while waiting and budget > 0 and len(running) < seqs:
             i = waiting[0][1]
+            if i in self.heard and i in self.parked:
+                context = self.resume(i, reserve)
+                if not context:
+                    break
+                reserve += not context % size
+                budget -= kind == "mixed"
+                continue
             goal = self.goal(i)
             if kind == "prompts" and goal > budget and chunks:
                 break
@@ -112,7 +117,10 @@ class Replica:
             if cached < 0:
                 break
             heappop(waiting)
-            running[i] = PROMPT
+            running[i] = None
+            if i in self.parked:
+                cached = self.parked.pop(i)
+                self.fetch(cached)
             self.load -= cached
             tokens = min(goal - cached, budget) if kind == "mixed" else goal - cached
             memory.claim(-(-(cached + tokens) // size) - -(-cached // size))
@@ -124,6 +132,25 @@ class Replica:
             if self.log.admitted[i] < 0:
                 self.log.admitted[i], self.log.cached[i] = self.now, cached
         return count
+
+    def fetch(self, tokens: int) -> None:
+        """Bring the blocks of so many tokens back from host memory."""
+        blocks = -(-tokens // self.size)
+        self.memory.claim(blocks)
+        self.moved += blocks
+
+    def resume(self, i: int, reserve: int) -> int:
+        """Request i comes back from host memory and decodes in the next step: its tokens, or 0 without room."""
+        context = self.parked[i]
+        if -(-(context + 1) // self.size) > self.memory.free - reserve:
+            return 0
+        heappop(self.waiting)
+        self.fetch(self.parked.pop(i))
+        self.still.add(1, self.heard.pop(i))
+        self.load -= context + 1
+        self.join(i, context, self.work.output[i] - self.said.pop(i))
+        self.width = len(self.running)
+        return context
 
     def goal(self, i: int) -> int:
         """Tokens to compute before request i decodes (again): its prompt, and what it generated before."""
@@ -140,11 +167,13 @@ class Replica:
             whole += complete
         start, self.part = self.now, None
         took = self.engine.cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole, self.woken)
-        self.woken = False
-        if n:
-            self.memory.claim(self.wants[(self.step + 1) % self.size])
-        elif self.n and not self.lag:
-            self.lag = [(self.n, start)]
+        took += self.engine.cost.swap * self.moved
+        self.woken, self.moved = False, 0
+        if not mixed:
+            self.still.all(self.n, start)
+        elif n:
+            self.memory.claim(self.growth.at(self.step + 1))
+            self.go_on(start)
         self.steps.extend((start, 1, n, n, self.ctx, tokens, took))
         self.seen, self.now = start, start + took
         self.load -= tokens + n + whole
@@ -162,7 +191,7 @@ class Replica:
             else:
                 self.part = i, done + k
         if not mixed and self.n > before:
-            self.lag.append((self.n - before, self.now))
+            self.still.add(self.n - before, self.now)
         self.width = len(self.running)
 
     def decode(self, until: int) -> None:
@@ -172,15 +201,18 @@ class Replica:
             heappop(heap)
         width = self.width if self.policy.step == "batch" else n
         line = self.lines.get(width) or self.lines.setdefault(width, self.engine.cost.line(width))
-        k = 1 if self.short else self.affordable(heap[0][0] - self.step)  # whoever was kept out may come in next
+        k = 1  # whoever was kept out may come in next
+        if not self.short and not self.moved:
+            k = self.growth.affordable(n, self.step, heap[0][0] - self.step, self.memory.free)
         took = total(line, ctx, n, k)
         if start + took > until:
             span = until - start
             k = min(k, reach(line, ctx, n, span) + self.overlap if span > 0 else 1)
             took = total(line, ctx, n, k)
-        self.memory.claim(self.need(k))
-        if self.lag:
-            self.catch_up(start)
+        self.memory.claim(self.growth.need(n, self.step, k))
+        extra, self.moved = self.engine.cost.swap * self.moved, 0
+        self.go_on(start, extra)
+        took += extra
         self.steps.extend((start, k, n, width, ctx, 0, took))
         self.seen = start + total(line, ctx, n, k - 1) if self.overlap else start
         self.now = self.spoken = start + took
@@ -189,31 +221,10 @@ class Replica:
         self.load -= n * k
         self.leave()
 
-    def need(self, steps: int) -> int:
-        """Blocks that the next `steps` decode steps take."""
-        size, wants, after = self.size, self.wants, self.step + 1
-        cycles, rest = divmod(steps, size)
-        return self.n * cycles + sum([wants[(after + j) % size] for j in range(rest)])
-
-    def affordable(self, steps: int) -> int:
-        """At most `steps` decode steps, as far as the pool has blocks; it has them for one."""
-        size, n, wants, free, after = self.size, self.n, self.wants, self.memory.free, self.step + 1
-        if n * (steps // size + 1) <= free or self.need(steps) <= free:
-            return steps
-        cycles = free // n
-        steps, free = cycles * size, free - n * cycles
-        while (next_one := wants[(after + steps) % size]) <= free:
-            free -= next_one
-            steps += 1
-        return steps
-
-    def catch_up(self, start: int) -> None:
-        """Decodes stood still until `start`: their next token is so much later."""
-        row = len(self.steps) // 7
-        for count, since in self.lag:
-            if start > since:
-                self.stalls.extend((row, count, start - since))
-        self.lag = []
+    def go_on(self, start: int, extra: int = 0) -> None:
+        """Every decode gets its next token from the step that begins at `start`."""
+        for count, late in self.still.end(self.n, start, extra):
+            self.stalls.extend((len(self.steps) // 7, count, late))
 
     def speak(self, i: int, context: int) -> None:
         """Request i's prompt is complete: it has its next token, and decodes from the next step on."""
@@ -229,12 +240,17 @@ class Replica:
             self.said.pop(i, None)
             self.memory.release(i, -(-context // self.size))
             return
-        self.running[i] = self.step
+        self.said.pop(i, None)
+        self.join(i, context, left)
+
+    def join(self, i: int, context: int, left: int) -> None:
+        """Request i, with `context` tokens in memory, decodes from the next step on, `left` tokens."""
+        self.running[i] = None
         self.end[i] = self.step + left
         heappush(self.heap, (self.step + left, i))
         self.n += 1
         self.ctx += context
-        self.wants[(self.step + 1 - context) % self.size] += 1
+        self.growth.join(self.step, context)
 
     def leave(self) -> None:
         """Sequences whose last token this step was go, with their memory."""
@@ -251,37 +267,34 @@ class Replica:
         del self.running[i], self.end[i]
         self.n -= 1
         self.ctx -= context
-        self.wants[(self.step + 1 - context) % self.size] -= 1
+        self.growth.leave(self.step, context)
         self.memory.release(i, -(-context // self.size))
 
     def make_room(self) -> int:
         """Preempt from the last admitted on until the others' next blocks are free; how many blocks those are."""
-        while (wanted := self.wants[(self.step + 1) % self.size]) > self.memory.free:
+        while (wanted := self.growth.at(self.step + 1)) > self.memory.free:
             self.preempt()
         return wanted
-
-    def stood(self) -> int:
-        """Since when the last admitted decode stands still, which it does no more; 0 where none does."""
-        if not self.lag:
-            return 0
-        count, since = self.lag.pop()
-        if count > 1:
-            self.lag.append((count - 1, since))
-        return since
 
     def preempt(self) -> None:
         """The last admitted sequence gives its memory up and queues again."""
         i = next(reversed(self.running))
         if self.part and self.part[0] == i:
-            self.memory.release(i, -(-self.part[1] // self.size))
+            done = self.part[1]
+            self.memory.release(i, -(-done // self.size))
             self.part = None
             del self.running[i]
             said = self.said.get(i, 0)
+            self.load += done
         else:
             said = self.work.output[i] - (self.end[i] - self.step)
-            self.heard[i] = self.stood() or (self.log.first[i] if said == 1 else self.spoken)
-            self.stop(i, self.work.prompt[i] + said - 1)
-            self.load += self.work.prompt[i] + said
+            self.heard[i] = self.still.last() or (self.log.first[i] if said == 1 else self.spoken)
+            done = self.work.prompt[i] + said - 1
+            self.stop(i, done)
+            self.load += done + 1
             self.said[i] = said
+        if self.engine.swap:
+            self.parked[i] = done
+            self.moved += -(-done // self.size)
         self.preempted.extend((self.now, i, said))
         self.queue(i)

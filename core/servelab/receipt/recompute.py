@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from servelab.receipt import kv
+from servelab.receipt import kv, sched
 from servelab.receipt.canonical import sha256
 from servelab.receipt.numbers import same
 from servelab.receipt.result import Files, Result
@@ -26,6 +26,10 @@ RECOMPUTE: dict[str, Callable[[Receipt, Files], Result]] = {
     "kv_pages": kv.recompute_pages,
     "kv_waste": kv.recompute_waste,
     "kv_prefix": kv.recompute_prefix,
+    "sched_admission": sched.recompute_admission,
+    "sched_routing": sched.recompute_routing,
+    "sched_chunk": sched.recompute_chunk,
+    "sched_cplan": sched.recompute_cplan,
 }
 """By receipt kind: the receipt and the outside files at hand (name → bytes, already known to be the right ones) →
 Result."""

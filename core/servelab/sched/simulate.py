@@ -15,12 +15,13 @@ same one step at a time.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from servelab.sched.admission import Gate
 from servelab.sched.engine import Engine
 from servelab.sched.replica import FOREVER, Replica
 from servelab.sched.request import Workload, column
+from servelab.sched.routing import BLIND, Router, round_robin
 
 NEVER = -1
 """In place of a time that never came."""
@@ -30,12 +31,12 @@ NEVER = -1
 class Log:
     """What happened; times in ps, NEVER where something did not happen.
 
-    By request: `replica` (−1: refused, it cannot fit), `admitted` into its first step, `first` token, `finish`, prompt
-    tokens `cached`. `steps[r]`: replica r's steps in order, seven numbers each: start, count, decodes, sequences
-    charged for (a static batch pays for its empty slots), context tokens before, prefill tokens, duration of all.
-    `stalls[r]`: (step row, decodes, ps): in the first step of that row so many decodes had waited so much longer for
-    their token; row −1: one more gap. `preempted[r]`: (time, request, tokens generated). `chunks[r]`: (start, end,
-    request, tokens), where detail was asked for.
+    By request: `replica` (−1: refused, by a gate or because it cannot fit), `admitted` into its first step, `first`
+    token, `finish`, prompt tokens `cached`. `steps[r]`: replica r's steps in order, seven numbers each: start, count,
+    decodes, sequences charged for (a static batch pays for its empty slots), context tokens before, prefill tokens,
+    duration of all. `stalls[r]`: (step row, decodes, ps): in the first step of that row so many decodes had waited so
+    much longer for their token; row −1: one more gap. `preempted[r]`: (time, request, tokens generated). `chunks[r]`:
+    (start, end, request, tokens), where detail was asked for.
     """
 
     work: Workload
@@ -51,28 +52,12 @@ class Log:
     chunks: tuple[array[int], ...]
 
 
-Router = Callable[[Sequence[Replica], Workload, int], int]
-
-
-def round_robin(replicas: Sequence[Replica], work: Workload, i: int) -> int:
-    """In turn, whatever their load."""
-    return i % len(replicas)
-
-
-def least_load(replicas: Sequence[Replica], work: Workload, i: int) -> int:
-    """To the replica with the fewest tokens still to compute; ties go to the lowest number."""
-    return min(range(len(replicas)), key=lambda r: (replicas[r].load, r))
-
-
-ROUTERS: dict[str, Router] = {"round_robin": round_robin, "least_load": least_load}
-BLIND = {round_robin}
-"""Routers that look at no replica's state: the others need not be brought up to date for them."""
-
-
 def simulate(
-    work: Workload, engine: Engine, replicas: int = 1, router: Router = round_robin, detail: bool = False
-) -> Log:
-    """Run the workload to its end. ValueError for fewer than one replica."""
+    work: Workload, engine: Engine, replicas: int = 1, router: Router = round_robin, gate: Gate | None = None,
+    detail: bool = False,
+) -> Log:  # fmt: skip
+    """Run the workload to its end; whom the `gate` refuses does not come back. ValueError for fewer than one replica.
+    """
     if not 1 <= replicas <= 4096:
         raise ValueError(f"{replicas} replicas are outside 1…4096; use at least 1")
     never = array("q", [NEVER]) * len(work)
@@ -81,15 +66,21 @@ def simulate(
         *(tuple(column(()) for _ in range(replicas)) for _ in range(4)),
     )  # fmt: skip
     fleet = [Replica(log, number, detail) for number in range(replicas)]
+    inside: list[int] = []  # who was let in and has not left
     arrival, pool = work.arrival, engine.blocks * engine.block_size
-    blind = router in BLIND
+    blind, choose = router in BLIND and not gate, router(fleet, work)
     for i in range(len(work)):
         if work.prompt[i] + max(work.output[i] - 1, 0) > pool:
             continue  # refused: it could never be held
         if not blind:
             for one in fleet:
                 one.advance(arrival[i])
-        number = router(fleet, work, i)
+        if gate:
+            inside = [j for j in inside if not 0 <= log.finish[j] <= arrival[i]]
+            if gate(arrival[i], len(inside)):
+                continue
+            inside.append(i)
+        number = choose(i)
         log.replica[i] = number
         fleet[number].advance(arrival[i])
         fleet[number].push(i)

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
 from servelab.kv import convert, plain, reuse, show, sizes, trace, waste
 from servelab.kv import pages as schemes
 from servelab.kv.eviction import POLICIES
 from servelab.kv.limits import MAX_BLOCK, MAX_TOKENS, beginning, entry, short, whole
 from servelab.kv.models import CARDS, MODELS
+from servelab.terminal import errors, print_json, progress
 
 app = typer.Typer(help="KV-cache memory: block pools, traces, bytes.", no_args_is_help=True)
 
@@ -76,7 +71,7 @@ def pages(
     as_json: Json = False,
 ) -> None:
     """Blocks of one workload when preallocated, paged and shared, every conversation complete."""
-    with _errors():
+    with errors():
         name = example or "shared-prefix"
         chosen = entry("--example", name, schemes.EXAMPLES)
         requests, longest = chosen.requests, chosen.max_len
@@ -93,11 +88,11 @@ def pages(
         b = chosen.block_size if block_size is None else whole("--block-size", block_size, 1, MAX_BLOCK)
         slot = longest if max_len is None else whole("--max-len", max_len, longest, MAX_TOKENS, "reserve the longest")
         schemes.within_reach(requests, b, slot)
-        with _progress("filling three pools"):
+        with progress("filling three pools"):
             result = schemes.compare(requests, block_size=b, max_len=slot)
     out = plain.pages(result) | {"example": name}
     if as_json:
-        return _print_json(out)
+        return print_json(out)
     return show.pages(out)
 
 
@@ -106,23 +101,23 @@ def replay(
     file: File, block_size: BlockSize = "16", blocks: Blocks = None, policy: Policy = None, as_json: Json = False
 ) -> None:
     """Waste of a trace's last blocks and, where it has block hashes, the hits of a prefix cache."""
-    with _errors():
+    with errors():
         b = whole("--block-size", block_size, 1, MAX_BLOCK)
         capacity = _capacity(blocks)
         entry("--policy", policy or "lru", POLICIES)
-        with _progress(f"reading {file}", 1.0) as report:
+        with progress(f"reading {file}", 1.0) as report:
             requests = trace.read(file, progress=report)
         if requests.hash_ids is None and (blocks is not None or policy is not None):
             raise ValueError(f"{requests.name} has 0 hash_ids; leave --blocks and --policy out or give a Mooncake file")
         slots = waste.waste(waste.histograms(requests), b)
         hits = None
         if requests.hash_ids is not None:
-            with _progress("replaying block hashes"):
+            with progress("replaying block hashes"):
                 hits = plain.reuse_hits(requests, policy or "lru", capacity)
     about = plain.about(requests)
     if as_json:
         rows = {name: row.metrics() | {"n": row.n} for name, row in slots.items()}
-        return _print_json({"trace": about, "block_size": b, "waste": rows, "reuse": hits})
+        return print_json({"trace": about, "block_size": b, "waste": rows, "reuse": hits})
     show.waste(about, slots)
     if hits:
         show.reuse(hits)
@@ -136,10 +131,10 @@ def convert_(
     as_json: Json = False,
 ) -> None:
     """Write a publisher's trace in the renamed columns that receipts name, and say its sha256."""
-    with _errors():
+    with errors():
         if out.exists():
             raise ValueError(f"{out} exists already; give a new path, or remove it first")
-        with _progress(f"reading {file}", 1.0) as report:
+        with progress(f"reading {file}", 1.0) as report:
             requests = trace.read(file, progress=report)
         content = convert.packed(requests, out.name)
         try:
@@ -148,7 +143,7 @@ def convert_(
             raise ValueError(f"{out}: {(error.strerror or 'unwritable').lower()}; give a path in a folder") from error
     digest = hashlib.sha256(content).hexdigest()
     if as_json:
-        return _print_json({"file": str(out), "requests": requests.requests, "sha256": digest})
+        return print_json({"file": str(out), "requests": requests.requests, "sha256": digest})
     return show.converted(str(out), requests.requests, digest)
 
 
@@ -166,7 +161,7 @@ def bytes_(
     as_json: Json = False,
 ) -> None:
     """KV bytes of a model's context and, with --card, how many conversations fit in three schemes."""
-    with _errors():
+    with errors():
         m = MODELS[beginning("--model", model, MODELS)]
         dtype = beginning("--dtype", dtype, sizes.DTYPES)
         b = whole("--block-size", block_size, 1, MAX_BLOCK)
@@ -187,7 +182,7 @@ def bytes_(
     about = asdict(m) | {"params": m.params, "weights": dict(m.weights)}
     if as_json:
         asked = {"dtype": dtype, "tokens": n, "block_size": b, "shared_prefix": prefix}
-        return _print_json(asked | rows[dtype] | {"model": about, "card": device})
+        return print_json(asked | rows[dtype] | {"model": about, "card": device})
     show.kv_bytes(about, rows, dtype, f"{n:,} tokens, blocks of {b}")
     if device:
         show.card(device, m.name, m.context)
@@ -205,28 +200,3 @@ def _share(text: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"--utilisation={short(text)} is outside 0 to 1 (0 excluded); give 0.9, say") from None
-
-
-@contextmanager
-def _errors() -> Iterator[None]:
-    """A ValueError becomes one red line on stderr and exit code 2."""
-    try:
-        yield
-    except ValueError as error:
-        line = " ".join(str(error).split())
-        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), (line, "red")), soft_wrap=True)
-        raise typer.Exit(2) from None
-
-
-@contextmanager
-def _progress(label: str, total: float | None = None) -> Iterator[trace.Progress]:
-    """A bar on stderr while the block runs, on a terminal only; it yields the function that moves it."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda share: bar.update(task, completed=share)
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False))

@@ -44,7 +44,7 @@ def events(log: Log) -> list[Event]:
         ends = [start + total(line, ctx, n, k) for k in range(count + 1)]
         assert ends[-1] == start + took
         out += [(a, "step", b - a, n) for a, b in zip(ends, ends[1:], strict=False)]
-    out += [(start, "chunk", i, n) for start, _, i, n in rows(log.chunks[0], 4)]
+    out += [(start, "chunk", i, n) for start, _, i, n in rows(log.chunks[0], 4) if n]
     out += [(t, "preempt", i, said) for t, i, said in rows(log.preempted[0], 3)]
     out += [(t, "token", i, 1) for i, t in enumerate(log.first) if t >= 0]
     out += [(t, "finish", i, log.work.output[i]) for i, t in enumerate(log.finish) if t >= 0]

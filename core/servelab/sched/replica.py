@@ -146,6 +146,7 @@ class Replica:
             return 0
         heappop(self.waiting)
         self.fetch(self.parked.pop(i))
+        self.chunks.extend((self.now, self.now, i, 0) if self.detail else ())
         self.still.add(1, self.heard.pop(i))
         self.load -= context + 1
         self.join(i, context, self.work.output[i] - self.said.pop(i))

@@ -36,7 +36,7 @@ class Log:
     decodes, sequences charged for (a static batch pays for its empty slots), context tokens before, prefill tokens,
     duration of all. `stalls[r]`: (step row, decodes, ps): in the first step of that row so many decodes had waited so
     much longer for their token; row −1: one more gap. `preempted[r]`: (time, request, tokens generated). `chunks[r]`:
-    (start, end, request, tokens), where detail was asked for.
+    (start, end, request, tokens), where detail was asked for; 0 tokens: back from host memory.
     """
 
     work: Workload

@@ -1,0 +1,109 @@
+"""A log as spans: what every request did when, for Gantt charts and trace files.
+
+From arrival to its first step a request waits; then come its prefill chunks; from the end of its prompt it decodes
+until it is complete or preempted; a preempted one waits again. In a static batch a slot stays empty from its answer's
+end to the batch's: wasted. Needs a log with detail.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from servelab.sched.policies import POLICIES
+from servelab.sched.simulate import Log
+
+WAITING, PREFILL, DECODE, PREEMPTED, WASTED = range(5)
+KINDS = ("waiting", "prefill", "decode", "preempted", "wasted")
+
+
+class Span(NamedTuple):
+    """`request` did `kind` (an index of KINDS) from `start` to `end`, ps; `tokens`: prompt tokens, or answers'."""
+
+    request: int
+    kind: int
+    start: int
+    end: int
+    tokens: int = 0
+
+
+def spans(log: Log) -> list[Span]:
+    """All spans, request by request, each request's in order of time."""
+    chunks: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    stops: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for rows in log.chunks:
+        for start, end, i, tokens in zip(rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True):
+            chunks[i].append((start, end, tokens))
+    for rows in log.preempted:
+        for t, i, said in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
+            stops[i].append((t, said))
+    wasted = _wasted(log) if POLICIES[log.engine.policy].step == "batch" else {}
+    out: list[Span] = []
+    for i, replica in enumerate(log.replica):
+        if replica >= 0:
+            out += _life(log, i, chunks[i], stops[i])
+            if i in wasted:
+                out.append(Span(i, WASTED, log.finish[i], wasted[i]))
+    return out
+
+
+def _life(log: Log, i: int, chunks: list[tuple[int, int, int]], stops: list[tuple[int, int]]) -> Iterator[Span]:
+    """One request between its preemptions."""
+    since, kind, said, at = log.work.arrival[i], WAITING, 0, 0
+    for stop, said_then in [*stops, (log.finish[i], log.work.output[i])]:
+        begun = False
+        while at < len(chunks) and chunks[at][0] < stop:
+            start, end, tokens = chunks[at]
+            if start > since:
+                yield Span(i, PREEMPTED if begun else kind, since, start)
+            if tokens:
+                yield Span(i, PREFILL, start, end, tokens)
+            since, begun, at = end, True, at + 1
+        if stop > since:
+            yield Span(i, DECODE if begun and said_then else kind, since, stop, said_then - said)
+        since, kind, said = stop, PREEMPTED, said_then
+
+
+def _wasted(log: Log) -> dict[int, int]:
+    """Request → when its batch ended, where that is after its own end. A batch is who was admitted together."""
+    ends: dict[tuple[int, int], int] = {}
+    for i, replica in enumerate(log.replica):
+        key = replica, log.admitted[i]
+        ends[key] = max(ends.get(key, 0), log.finish[i])
+    return {
+        i: end for i, replica in enumerate(log.replica)
+        if replica >= 0 and (end := ends[replica, log.admitted[i]]) > log.finish[i]
+    }  # fmt: skip
+
+
+def slots(log: Log, found: list[Span]) -> dict[Span, tuple[int, int]]:
+    """Span → (replica, slot) of all that occupy one: a slot is taken at admission and left at the end or preemption."""
+    stays: list[tuple[int, int, list[Span]]] = []
+    for span in found:
+        if span.kind in (WAITING, PREEMPTED):
+            continue
+        last = stays[-1] if stays else None
+        if last and last[2][-1].request == span.request and last[2][-1].end == span.start:
+            last[2].append(span)
+            stays[-1] = last[0], span.end, last[2]
+        else:
+            stays.append((span.start, span.end, [span]))
+    out: dict[Span, tuple[int, int]] = {}
+    free: defaultdict[int, list[int]] = defaultdict(list)
+    busy: list[tuple[int, int, int]] = []
+    count: defaultdict[int, int] = defaultdict(int)
+    for start, end, parts in sorted(stays, key=lambda stay: (stay[0], stay[2][0].request)):
+        while busy and busy[0][0] <= start:
+            _, replica, slot = heappop(busy)
+            heappush(free[replica], slot)
+        replica = log.replica[parts[0].request]
+        if free[replica]:
+            slot = heappop(free[replica])
+        else:
+            slot = count[replica]
+            count[replica] += 1
+        heappush(busy, (end, replica, slot))
+        out.update(dict.fromkeys(parts, (replica, slot)))
+    return out

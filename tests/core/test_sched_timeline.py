@@ -1,0 +1,82 @@
+"""Spans against the step-by-step reference's events, and the trace file against the rules of its format."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+
+from hypothesis import given, settings
+from test_sched_simulate import engines, workloads
+
+from servelab.sched.cost import Cost
+from servelab.sched.engine import Engine
+from servelab.sched.perfetto import to_json
+from servelab.sched.reference import Reference
+from servelab.sched.request import PS, Workload, column
+from servelab.sched.simulate import simulate
+from servelab.sched.timeline import DECODE, PREEMPTED, PREFILL, WAITING, WASTED, slots, spans
+
+
+@settings(max_examples=400, deadline=None)
+@given(workloads(), engines())
+def test_spans_tile_every_life_and_agree_with_the_reference(work: Workload, engine: Engine) -> None:
+    log = simulate(work, engine, detail=True)
+    found = spans(log)
+    told = Reference(work, engine).run()
+    for i, replica in enumerate(log.replica):
+        mine = [span for span in found if span.request == i and span.kind != WASTED]
+        if replica < 0:
+            assert not mine
+            continue
+        edges = [work.arrival[i], *(span.end for span in mine)]
+        assert [span.start for span in mine] == edges[:-1] and edges[-1] == log.finish[i]
+        prefilled = [(t, n) for t, kind, who, n in told if kind == "chunk" and who == i]
+        assert [(span.start, span.tokens) for span in mine if span.kind == PREFILL] == prefilled
+        stopped = [t for t, kind, who, _ in told if kind == "preempt" and who == i]
+        waited = [span.start for span in mine if span.kind == PREEMPTED]
+        assert set(stopped) - set(waited) <= {span.start for span in mine if span.kind in (WAITING, PREFILL, DECODE)}
+
+
+@settings(max_examples=200, deadline=None)
+@given(workloads(), engines())
+def test_a_slot_holds_one_request_at_a_time(work: Workload, engine: Engine) -> None:
+    log = simulate(work, engine, detail=True)
+    found = spans(log)
+    lanes = defaultdict(list)
+    for span, place in slots(log, found).items():
+        lanes[place].append((span.start, span.end))
+    for rows in lanes.values():
+        rows.sort()
+        assert all(end <= start for (_, end), (start, _) in zip(rows, rows[1:], strict=False))
+    if engine.policy != "static":  # there the empty ends of a batch stay in their slots
+        assert len(lanes) <= engine.seqs
+
+
+def test_a_static_batch_wastes_the_slots_of_short_answers() -> None:
+    """Padding is 1 − Σo/(S·Σ max o) of the decode steps: 10 and 4 tokens leave 6 of 20 empty."""
+    work = Workload(column([0, 0]), column([1, 1]), column([11, 5]))
+    log = simulate(work, Engine(Cost(graph=PS, mixed=PS, eager=PS), "static"), detail=True)
+    wasted = [span for span in spans(log) if span.kind == WASTED]
+    assert [(span.request, (span.end - span.start) // PS) for span in wasted] == [(1, 6)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(workloads(), engines())
+def test_the_trace_keeps_the_rules_of_its_format(work: Workload, engine: Engine) -> None:
+    trace = json.loads(to_json(simulate(work, engine, detail=True), {"made_by": "a test"}))
+    needs = {
+        "X": {"ts", "dur", "pid", "tid", "name"}, "C": {"ts", "pid", "name", "args"}, "i": {"ts", "s", "name"},
+        "M": {"name", "pid", "args"}, "b": {"ts", "id", "cat", "name"}, "e": {"ts", "id", "cat", "name"},
+    }  # fmt: skip
+    threads = defaultdict(list)
+    opened = defaultdict(int)
+    for event in trace["traceEvents"]:
+        assert needs[event["ph"]] <= event.keys() and event.get("ts", 0) >= 0
+        if event["ph"] == "X":
+            threads[event["pid"], event["tid"]].append((event["ts"], event["dur"]))
+        if event["ph"] in "be":
+            opened[event["id"]] += 1 if event["ph"] == "b" else -1
+    assert set(opened.values()) <= {0}
+    for rows in threads.values():
+        rows.sort()
+        assert all(a + dur <= b + 1e-6 for (a, dur), (b, _) in zip(rows, rows[1:], strict=False))

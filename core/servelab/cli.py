@@ -7,6 +7,7 @@ import typer
 from servelab import __version__
 from servelab.kv.command import app as kv
 from servelab.receipt.command import app as receipts
+from servelab.sched.command import app as sched
 
 app = typer.Typer(
     name="servelab",
@@ -16,6 +17,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(kv, name="kv", help="KV-cache memory: block pools, traces, bytes.")
+app.add_typer(sched, name="sched", help="Scheduling: traffic through simulated engines, beside real ones.")
 app.add_typer(receipts, name="receipts", help="Measurements and their proofs: list, show, verify, attest.")
 
 

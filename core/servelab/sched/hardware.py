@@ -1,6 +1,6 @@
 """What a step costs on a GPU: fitted to a real engine where one was measured, else from its data sheet.
 
-`MEASURED` holds fits of `servelab sched calibrate` to recordings of vLLM 0.24 (generate/runs). Everything else is a
+`FITTED` holds fits of `servelab sched calibrate` to recordings of vLLM 0.24 (generate/runs). Everything else is a
 roofline, a `model`: matrix work at PEAK_SHARE of the tensor cores' dense bf16 peak, bytes at BANDWIDTH_SHARE of the
 memory's, launch and host times of a common engine (LAUNCH). A step is as long as the slower of the two.
 """
@@ -52,7 +52,7 @@ LAUNCH = Cost(
 )  # fmt: skip
 """The engine's own part of a roofline, an assumption too: an asynchronous engine on a fast CPU."""
 
-MEASURED: dict[tuple[str, str], Cost] = {
+FITTED: dict[tuple[str, str], Cost] = {
     ("H200", "Qwen2.5-7B"): Cost(
         host=3_342_552_776, seq=21_981_635, new=6_265_733, weights=4_711_008_646, token=21_191_465, tile=64,
         context=17_058, work=0, logit=10_700_172, graph=1, mixed=1_684_458_571, eager=9_662_137_423, overlap=True,
@@ -62,12 +62,12 @@ MEASURED: dict[tuple[str, str], Cost] = {
 
 
 def cost(card: str, model: str) -> tuple[Cost, str]:
-    """The cost of a step and its basis, "measured" (a fit) or "model" (a roofline). ValueError for an unknown name."""
+    """The cost of a step and where it is from, "fitted" or "roofline". ValueError for an unknown name."""
     entry("card", card, DEVICES)
     entry("model", model, QUERY_HEADS)
-    if (card, model) in MEASURED:
-        return MEASURED[card, model], "measured"
-    return roofline(DEVICES[card], MODELS[model], QUERY_HEADS[model]), "model"
+    if (card, model) in FITTED:
+        return FITTED[card, model], "fitted"
+    return roofline(DEVICES[card], MODELS[model], QUERY_HEADS[model]), "roofline"
 
 
 def roofline(device: Device, model: Model, heads: int) -> Cost:

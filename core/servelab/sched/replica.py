@@ -40,7 +40,7 @@ class Replica:
         self.said: dict[int, int] = {}  # tokens generated before a preemption
         self.heard: dict[int, int] = {}  # when a preempted request's last token came
         self.parked: dict[int, int] = {}  # request → its tokens in host memory
-        self.moved = 0  # blocks between GPU and host before the next step
+        self.moved = 0  # blocks to and from there before the next step
         self.still, self.growth = Standstill(), Growth(engine.block_size)
         self.lines: dict[int, Line] = {}
         self.now = self.seen = self.spoken = self.step = self.n = self.ctx = self.load = self.width = 0

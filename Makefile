@@ -37,6 +37,7 @@ test: .venv/.dev site/node_modules/.stamp chromium
 bench: .venv/.dev site/node_modules/.stamp chromium
 	@$(PY) build.py build
 	$(PY) generate/bench_kv.py
+	$(PY) generate/bench_sched.py
 	$(PY) generate/bench_site.py
 
 # Debian's package where that can be installed, Playwright's own build elsewhere; tests use CHROMIUM where it is set.

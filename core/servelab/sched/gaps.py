@@ -6,14 +6,18 @@ k-th smallest of all gaps is found by counting how many are at most v, and halvi
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
 from servelab.sched.cost import Line
 from servelab.sched.policies import POLICIES
 from servelab.sched.simulate import Log
+
+COUNT_BITS = 40
+"""A count of gaps is below 2^40."""
 
 
 class Piece(NamedTuple):
@@ -23,10 +27,6 @@ class Piece(NamedTuple):
     rise: int
     times: int
     weight: int
-
-    @property
-    def high(self) -> int:
-        return self.low + self.rise * (self.times - 1)
 
 
 def progressions(log: Log) -> Iterator[Piece]:
@@ -72,34 +72,73 @@ def _split(late: list[tuple[int, int]], gap: int, n: int) -> Iterator[Piece]:
 
 
 class Gaps:
-    """Order statistics over pieces: `at(k)` is the k-th smallest gap (from 1), ps; `n` gaps, `total` ps."""
+    """Order statistics over pieces: `at(k)` is the k-th smallest gap (from 1), ps; `n` gaps, `total` ps.
+
+    Pieces of equal gaps are one sorted table of values and counts; rising ones are kept by their lowest and by their
+    highest gap, so that only those around the answer are looked into. All in packed columns: there are millions.
+    """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
-        rows = [(low, low + rise * (times - 1), rise, times, weight) for low, rise, times, weight in pieces]
-        rows.sort()
-        ends = sorted([(high, times * weight) for _, high, _, times, weight in rows])
-        self.rows, self.lows, self.highs = rows, [row[0] for row in rows], [high for high, _ in ends]
-        self.begun = list(accumulate([times * weight for _, _, _, times, weight in rows]))
-        self.ended = list(accumulate([count for _, count in ends]))
-        self.n = self.begun[-1] if rows else 0
-        self.total = sum([w * (t * low + rise * (t * (t - 1) // 2)) for low, _, rise, t, w in rows])
+        flat: list[int] = []  # gap and count in one integer
+        self.rising: list[array[int]] = [array("q") for _ in range(4)]
+        self.total = 0
+        for low, rise, times, weight in pieces:
+            if rise and times > 1:
+                for column, value in zip(self.rising, (low, rise, times, weight), strict=True):
+                    column.append(value)
+                self.total += weight * (times * low + rise * (times * (times - 1) // 2))
+            else:
+                flat.append(low << COUNT_BITS | times * weight)
+                self.total += low * times * weight
+        flat.sort()
+        self.values = array("q", [one >> COUNT_BITS for one in flat])
+        self.counted = array("q", accumulate([one & (1 << COUNT_BITS) - 1 for one in flat]))
+        self._index()
+        self.n = (self.counted[-1] if flat else 0) + (self.begun[-1] if self.begun else 0)
+
+    def _index(self) -> None:
+        """Sort the rising pieces by their lowest gap; and their highest gaps with counts."""
+        lows, rises, times, weights = self.rising
+        order = sorted(range(len(lows)), key=lows.__getitem__)
+        self.rising = [array("q", [column[i] for i in order]) for column in self.rising]
+        self.begun = array("q", accumulate([times[i] * weights[i] for i in order]))
+        highs = array("q", [lows[i] + rises[i] * (times[i] - 1) for i in range(len(lows))])
+        order.sort(key=highs.__getitem__)
+        self.highs = array("q", [highs[i] for i in order])
+        self.ended = array("q", accumulate([times[i] * weights[i] for i in order]))
 
     def at(self, k: int) -> int:
-        low = self.lows[bisect_left(self.begun, k)]  # fewer than k gaps are smaller than this
-        high = self.highs[bisect_left(self.ended, k)]  # at least k are at most this
-        done = bisect_left(self.highs, low)
-        below = self.ended[done - 1] if done else 0
-        near = [row for row in self.rows[: bisect_right(self.lows, high)] if row[1] >= low]
-        while low < high:
-            middle = (low + high) // 2
-            count = below
-            for first, last, rise, times, weight in near:
-                if last <= middle:
-                    count += weight * times
-                elif first <= middle:
-                    count += weight * ((middle - first) // rise + 1)
-            if count >= k:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        top = max(self.values[-1] if self.values else 0, self.highs[-1] if self.highs else 0)
+        low = _least(0, top, lambda v: self._equal(v) + _until(self.rising[0], self.begun, v) >= k)
+        high = _least(low, top, lambda v: self._equal(v) + _until(self.highs, self.ended, v) >= k)
+        first = bisect_right(self.rising[0], high)
+        columns = zip(*(column[:first] for column in self.rising), strict=True)
+        near = [row for row in columns if row[0] + row[1] * (row[2] - 1) >= low]
+        below = _until(self.highs, self.ended, low - 1)
+
+        def enough(v: int) -> bool:
+            inside = [w * min(t, (v - bottom) // rise + 1) for bottom, rise, t, w in near if bottom <= v]
+            found: int = below + self._equal(v) + sum(inside)
+            return found >= k
+
+        return _least(low, high, enough)
+
+    def _equal(self, v: int) -> int:
+        return _until(self.values, self.counted, v)
+
+
+def _until(values: array[int], counts: array[int], v: int) -> int:
+    """How many are at most v, given sorted values and cumulative counts."""
+    found = bisect_right(values, v)
+    return int(counts[found - 1]) if found else 0
+
+
+def _least(low: int, high: int, true: Callable[[int], bool]) -> int:
+    """The least v in low…high at which a condition holds that stays true from there on; `high` if at none below."""
+    while low < high:
+        middle = (low + high) // 2
+        if true(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -10,6 +10,7 @@ arrived: refused and unfinished ones are misses.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -118,9 +119,9 @@ def itl(log: Log) -> Stat:
     return Stat(n, gaps.total / n / MS, points, intervals)
 
 
-def latencies(log: Log) -> dict[str, list[float]]:
+def latencies(log: Log) -> dict[str, array[float]]:
     """TTFT, TPOT and E2E of every request that has them, ms."""
-    out: dict[str, list[float]] = {"ttft": [], "tpot": [], "e2e": []}
+    out = {name: array("d") for name in ("ttft", "tpot", "e2e")}
     columns = log.work.arrival, log.work.output, log.first, log.finish
     for arrival, output, first, finish in zip(*columns, strict=True):
         if first >= 0:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from servelab.sched.simulate import Log
 
 FOREVER = 2**63
-Chunk = tuple[int, int, int, bool]
-"""A prompt's part in a step: request, tokens before, tokens, whether it is complete then."""
+Chunk = tuple[int, int, int, bool]  # a prompt's part in a step: request, tokens before, tokens, whether it ends then
 
 
 class Replica:

@@ -1,7 +1,7 @@
 """The core as the browser gets it: servelab without its commands and its signing side, the studios, and rfc8785.
 
 Sources go into one zip with fixed order and times; the Node tool turns it into byte code with the interpreter that will
-load it. What is left out needs a terminal, a private key, git or the build's own libraries.
+load it. What is left out needs a terminal, processes, a private key, git or the build's own libraries.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from pathlib import Path
 from servelab.build.node import tree
 from servelab.build.project import BuildError, Project
 
-LEFT_OUT = ("servelab/build/*", "servelab/__main__.py", "servelab/receipt/attest.py", "servelab/receipt/verify.py")
+LEFT_OUT = (
+    "servelab/build/*", "servelab/__main__.py", "servelab/sched/sweep.py", "servelab/receipt/attest.py",
+    "servelab/receipt/verify.py",
+)  # fmt: skip
 
 TERMINAL = re.compile(rb"^(?:import|from) (?:typer|rich)\b", re.MULTILINE)
 """Modules that import these at their top are commands and their printing; they are left out too."""

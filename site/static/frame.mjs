@@ -1,7 +1,6 @@
 // A Frame from the core becomes panels: columns turn into typed arrays, each panel goes to the module of its kind.
 
 import { h, tell } from "./dom.mjs";
-import blocks from "./panels/blocks.mjs";
 import metric from "./panels/metric.mjs";
 import table from "./panels/table.mjs";
 import text from "./panels/text.mjs";
@@ -25,7 +24,8 @@ const lazy = (name) => (el, ctx) => {
   };
 };
 
-const KINDS = { blocks, metric, table, text, plot: lazy("plot"), tables: lazy("tables"), tree: lazy("tree") };
+const KINDS = { metric, table, text };
+for (const name of ["blocks", "gantt", "plot", "tables", "tree"]) KINDS[name] = lazy(name);
 
 /** JSON with columns (`$`: in `buffers`; `$b64`: in place) → the same with typed arrays. */
 export function decode(value, buffers) {

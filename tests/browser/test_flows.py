@@ -200,7 +200,7 @@ def test_a_phone_has_everything(page_watch: Open) -> None:
 def test_a_tour_of_the_site_stays_at_its_origin(page_watch: Open, site: str) -> None:
     """Every page, every dialog, the editor and every export; `page_watch` judges requests and console."""
     page = page_watch("")
-    page.click(".studios a")
+    page.click(".studios a[href*=kv-desk]")
     live(page)
     for section in page.locator(".panel").all():
         section.scroll_into_view_if_needed()

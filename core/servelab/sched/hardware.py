@@ -88,5 +88,6 @@ def pool(card: str, model: str, block_size: int = 16, share: float = 0.9) -> int
     room = CARDS[card].mib * 2**20 * share - weight_bytes(MODELS[model], "bf16")
     blocks = int(room / (kv_bytes(MODELS[model], "bf16", 1) * block_size))
     if blocks < 1:
-        raise ValueError(f"{model} does not fit on {card}: its weights take all of {share:.0%} of the memory")
+        full = f"{model} does not fit on {card}: its weights take all of {share:.0%} of the memory"
+        raise ValueError(f"{full}; use a larger GPU or a smaller model")
     return blocks

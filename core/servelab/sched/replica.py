@@ -43,9 +43,8 @@ class Replica:
         self.still, self.growth = Standstill(), Growth(engine.block_size)
         self.lines: dict[int, Line] = {}
         self.now = self.seen = self.spoken = self.step = self.n = self.ctx = self.load = self.width = 0
-        self.woken = False  # the next step is the first after a pause
-        self.short = False  # somebody was preempted for it, so nobody is admitted to it
-        self.steps, self.stalls = log.steps[number], log.stalls[number]
+        self.woken = self.short = False  # the next step: first after a pause; somebody was preempted, nobody may enter
+        self.steps, self.stalls, self.held = log.steps[number], log.stalls[number], log.held[number]
         self.preempted, self.chunks = log.preempted[number], log.chunks[number]
 
     def push(self, i: int) -> None:
@@ -57,8 +56,7 @@ class Replica:
         self.queue(i)
 
     def queue(self, i: int) -> None:
-        key = self.policy.key
-        heappush(self.waiting, (key(self.work, i) if key else 0, i))
+        heappush(self.waiting, (self.policy.key(self.work, i) if self.policy.key else 0, i))
 
     def advance(self, until: int) -> None:
         """Run every step that is decided before `until`; an arrival at that moment is seen by the next one."""
@@ -174,7 +172,7 @@ class Replica:
         elif n:
             self.memory.claim(self.growth.at(self.step + 1))
             self.go_on(start)
-        self.steps.extend((start, 1, n, n, self.ctx, tokens, took))
+        self.record(start, 1, n, n, self.ctx, tokens, took)
         self.seen, self.now = start, start + took
         self.load -= tokens + n + whole
         if mixed:
@@ -184,8 +182,7 @@ class Replica:
             self.leave()
         before = self.n
         for i, done, k, complete in chunks:
-            if self.detail:
-                self.chunks.extend((start, self.now, i, k))
+            self.chunks.extend((start, self.now, i, k) if self.detail else ())
             if complete:
                 self.speak(i, done + k)
             else:
@@ -201,9 +198,8 @@ class Replica:
             heappop(heap)
         width = self.width if self.policy.step == "batch" else n
         line = self.lines.get(width) or self.lines.setdefault(width, self.engine.cost.line(width))
-        k = 1  # whoever was kept out may come in next
-        if not self.short and not self.moved:
-            k = self.growth.affordable(n, self.step, heap[0][0] - self.step, self.memory.free)
+        most = 1 if self.short or self.moved else heap[0][0] - self.step  # whoever was kept out may come in next
+        k = self.growth.affordable(n, self.step, most, self.memory.free)
         took = total(line, ctx, n, k)
         if start + took > until:
             span = until - start
@@ -213,13 +209,17 @@ class Replica:
         extra, self.moved = self.engine.cost.swap * self.moved, 0
         self.go_on(start, extra)
         took += extra
-        self.steps.extend((start, k, n, width, ctx, 0, took))
+        self.record(start, k, n, width, ctx, 0, took)
         self.seen = start + total(line, ctx, n, k - 1) if self.overlap else start
         self.now = self.spoken = start + took
         self.ctx = ctx + n * k
         self.step += k
         self.load -= n * k
         self.leave()
+
+    def record(self, *row: int) -> None:
+        self.steps.extend(row)
+        self.held.extend([self.engine.blocks - self.memory.free] if self.detail else ())
 
     def go_on(self, start: int, extra: int = 0) -> None:
         """Every decode gets its next token from the step that begins at `start`."""

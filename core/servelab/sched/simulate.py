@@ -36,7 +36,8 @@ class Log:
     decodes, sequences charged for (a static batch pays for its empty slots), context tokens before, prefill tokens,
     duration of all. `stalls[r]`: (step row, decodes, ps): in the first step of that row so many decodes had waited so
     much longer for their token; row −1: one more gap. `preempted[r]`: (time, request, tokens generated). `chunks[r]`:
-    (start, end, request, tokens), where detail was asked for; 0 tokens: back from host memory.
+    (start, end, request, tokens), where detail was asked for; 0 tokens: back from host memory. `held[r]`: KV blocks in
+    use in each step row (at the end of its last step), with detail too.
     """
 
     work: Workload
@@ -50,6 +51,7 @@ class Log:
     stalls: tuple[array[int], ...]
     preempted: tuple[array[int], ...]
     chunks: tuple[array[int], ...]
+    held: tuple[array[int], ...]
 
 
 def simulate(
@@ -63,7 +65,7 @@ def simulate(
     never = array("q", [NEVER]) * len(work)
     log = Log(
         work, engine, never[:], never[:], never[:], never[:], column([0]) * len(work),
-        *(tuple(column(()) for _ in range(replicas)) for _ in range(4)),
+        *(tuple(column(()) for _ in range(replicas)) for _ in range(5)),
     )  # fmt: skip
     fleet = [Replica(log, number, detail) for number in range(replicas)]
     inside: list[int] = []  # who was let in and has not left

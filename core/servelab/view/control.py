@@ -89,7 +89,8 @@ def to_query(state: State, defaults: bool = False) -> dict[str, str]:
     for f, kind, _ in _annotated(type(state)):
         value = getattr(state, f.name)
         if defaults or value != f.default:
-            out[f.name] = ("1" if value else "0") if kind is bool else repr(value) if kind is float else str(value)
+            text = ("1" if value else "0") if kind is bool else str(value)
+            out[f.name] = text.removesuffix(".0") if kind is float else text
     return out
 
 

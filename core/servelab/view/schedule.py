@@ -1,0 +1,157 @@
+"""A scheduler's log as panels: spans in slots or requests, curves along the clock, and a story. A tick is 1 ms."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from servelab.sched.simulate import Log
+from servelab.sched.timeline import DECODE, KINDS, PREEMPTED, PREFILL, WAITING, WASTED, Span, slots
+from servelab.view.frame import Area, Column, f32, i32
+from servelab.view.gantt import Gantt
+from servelab.view.words import Text
+
+TICK = 10**9
+"""ps in a tick."""
+
+LAST = 2**24
+"""The last tick up to which float32 columns of spans are good to 1 ms: 4 hours and 40 minutes."""
+
+
+def gantt_panel(log: Log, found: list[Span], rows: str, title: str, caption: str, area: Area = "stage") -> Gantt:
+    """`rows`: "slots" (who occupies a place in the engine) or "requests" (waiting included)."""
+    if rows == "slots":
+        places = slots(log, found)
+        most = max((slot for _, slot in places.values()), default=-1) + 1
+        shown = [(span, replica * most + slot) for span, (replica, slot) in places.items()]
+        count = most * len(log.steps)
+    else:
+        shown, count = [(span, span.request) for span in found], len(log.work)
+    present = {span.kind for span, _ in shown}
+    return Gantt(
+        "gantt", title, area, "slot" if rows == "slots" else "request", count, KINDS,
+        tuple(name for kind, name in enumerate(KINDS) if kind in present), caption,
+        i32([row for _, row in shown]), i32([span.request for span, _ in shown]), i32([s.kind for s, _ in shown]),
+        f32([span.start / TICK for span, _ in shown]), f32([span.end / TICK for span, _ in shown]),
+        i32([span.tokens for span, _ in shown]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """By tick `t`, holding until the next: decodes, those who wait, KV blocks in use, tokens an iteration."""
+
+    t: Column
+    running: Column
+    waiting: Column
+    blocks: Column
+    tokens: Column
+
+
+def curves(log: Log, found: list[Span]) -> Curves:
+    """Of one replica's log with detail, at the beginning of every step row and at the end."""
+    changes = sorted(
+        (at // TICK, by) for span in found if span.kind in (WAITING, PREEMPTED) for at, by in
+        ((span.start, 1), (span.end, -1))
+    )  # fmt: skip
+    columns = [array("i") for _ in range(5)]
+    at = queue = end = 0
+    rows = [(*row, held) for row, held in zip(_steps(log), log.held[0], strict=True)]
+    for start, n, tokens, took, held in rows:
+        if start > end:
+            _add(columns, end, 0, queue, 0, 0)
+        while at < len(changes) and changes[at][0] <= start:
+            queue += changes[at][1]
+            at += 1
+        _add(columns, start, n, queue, held, n + tokens)
+        end = start + took
+    _add(columns, end, 0, 0, 0, 0)
+    return Curves(*(Column("i32", column) for column in columns))
+
+
+def _steps(log: Log) -> Iterator[tuple[int, int, int, int]]:
+    """Start tick, decodes, prompt tokens and ticks of every step row of replica 0."""
+    steps = log.steps[0]
+    for start, n, tokens, took in zip(steps[::7], steps[2::7], steps[5::7], steps[6::7], strict=True):
+        yield start // TICK, n, tokens, (start + took) // TICK - start // TICK
+
+
+def _add(columns: list[array[int]], *row: int) -> None:
+    if columns[0] and columns[0][-1] == row[0]:
+        for column in columns:
+            column.pop()
+    for column, value in zip(columns, row, strict=True):
+        column.append(value)
+
+
+TEMPLATES = (
+    "Request {0} waits: {1} others are before it",
+    "Request {0} enters after {1} ms; its prompt has {2} tokens",
+    "Request {0} has its first token, {1} ms after it came",
+    "Request {0} is complete: {1} tokens in {2} ms",
+    "Request {0} is preempted after {1} tokens: no KV block is left",
+    "Request {0} is refused",
+)
+
+
+def story(log: Log, found: list[Span], title: str, area: Area = "side") -> Text:
+    """What happens to whom, in order of time."""
+    lines: list[tuple[int, int, int, int, int]] = []
+    work, ms = log.work, TICK
+    arrivals = sorted((span.start, span.end) for span in found if span.kind == WAITING)
+    before = _before(arrivals)
+    for i, arrival in enumerate(work.arrival):
+        if log.replica[i] < 0:
+            lines.append((arrival // TICK, 5, i, 0, 0))
+            continue
+        if log.admitted[i] > arrival:
+            lines.append((arrival // TICK, 0, i, before[arrival, log.admitted[i]], 0))
+        lines.append((log.admitted[i] // TICK, 1, i, (log.admitted[i] - arrival) // ms, work.prompt[i]))
+        if log.first[i] >= 0:
+            lines.append((log.first[i] // TICK, 2, i, (log.first[i] - arrival) // ms, 0))
+        lines.append((log.finish[i] // TICK, 3, i, work.output[i], (log.finish[i] - arrival) // ms))
+    for rows in log.preempted:
+        lines += [(t // TICK, 4, i, said, 0) for t, i, said in zip(rows[::3], rows[1::3], rows[2::3], strict=True)]
+    columns = [i32(column) for column in zip(*sorted(lines), strict=True)] or [i32(())] * 5
+    t, template, a0, a1, a2 = columns
+    return Text("story", title, area, (), TEMPLATES, t, template, a0, a1, a2, i32([0] * len(lines)))
+
+
+def _before(waits: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """By (arrival, admission): how many of those who came earlier still wait then."""
+    out: dict[tuple[int, int], int] = {}
+    for k, (arrival, admitted) in enumerate(waits):
+        out[arrival, admitted] = sum(end > arrival for _, end in waits[max(0, k - 1000) : k])
+    return out
+
+
+def gaps(log: Log, found: list[Span], i: int) -> list[tuple[int, int, str]]:
+    """Why request i waited, longest first: (start ps, ps, words). All its waits of at least 1 ms before its end."""
+    mine = [span for span in found if span.request == i]
+    out = []
+    for span in mine:
+        if span.kind == WAITING:
+            ahead = [s for s in found if s.kind == PREFILL and span.start <= s.start < span.end]
+            tokens, whose = sum(s.tokens for s in ahead), len({s.request for s in ahead})
+            words = f"waits in the queue while {tokens:,} prompt tokens of {whose:,} others are computed"
+            out.append((span.start, span.end - span.start, words))
+        elif span.kind == PREEMPTED:
+            out.append((span.start, span.end - span.start, "gave its KV blocks to others and waits to come back"))
+        elif span.kind == DECODE:
+            out += [(t, took, words) for t, took, words in _stalls(log, found, span)]
+        elif span.kind == WASTED:
+            out.append((span.start, span.end - span.start, "its slot stays empty until the whole batch is done"))
+    return sorted((row for row in out if row[1] >= TICK), key=lambda row: -row[1])
+
+
+def _stalls(log: Log, found: list[Span], decode: Span) -> Iterator[tuple[int, int, str]]:
+    """Steps with others' prompts during a decode: every token of it waits for them."""
+    ahead = [s for s in found if s.kind == PREFILL and decode.start <= s.start < decode.end]
+    by_step: dict[tuple[int, int], list[Span]] = {}
+    for span in ahead:
+        by_step.setdefault((span.start, span.end), []).append(span)
+    for (start, end), parts in by_step.items():
+        names = ", ".join(f"{s.tokens:,} tokens of request {s.request}" for s in parts[:3])
+        more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
+        yield start, end - start, f"a token waits for the prompt chunk of {names}{more} in the same step"

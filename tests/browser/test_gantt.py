@@ -1,0 +1,88 @@
+"""The Batcher's timeline: what is drawn, pointed at, chosen, zoomed and played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+from studio_page import live, redrawn, tiles
+
+pytestmark = pytest.mark.browser
+Open = Callable[..., Any]
+PICTURE = "[data-kind=gantt] canvas[role=img]"
+READOUT = "[data-kind=gantt] .readout"
+
+
+@pytest.fixture
+def batcher(page_watch: Open) -> Any:
+    page = live(page_watch("batcher/"))
+    page.wait_for_selector(PICTURE)
+    return page
+
+
+def test_the_picture_is_there_without_python(page_watch: Open) -> None:
+    page = page_watch("batcher/", prepare=lambda context: context.route("**/worker.mjs", lambda route: route.abort()))
+    page.wait_for_selector(PICTURE)
+    drawn = "e => new Set(e.getContext('2d').getImageData(0, 0, e.width, e.height).data).size"
+    assert page.locator(PICTURE).evaluate(drawn) > 20
+    assert page.locator("#tiles-a .figure").first.inner_text() not in ("", "–")
+
+
+def test_every_preset_draws_what_its_legend_names(batcher: Any) -> None:
+    busy = {"prefill", "decode"}
+    for preset, legend in {"chunked": busy, "static": {*busy, "wasted"}, "flood": busy}.items():
+        redrawn(batcher, lambda preset=preset: batcher.click(f"[data-preset={preset}]"))
+        assert set(batcher.locator("[data-kind=gantt] .legend li").all_inner_texts()) == legend
+
+
+def test_a_request_is_pointed_at_and_chosen(batcher: Any) -> None:
+    canvas = batcher.locator("[data-kind=gantt] canvas").nth(1)
+    box = canvas.bounding_box()
+    canvas.hover(position={"x": box["width"] * 0.3, "y": 6})
+    expect(batcher.locator(READOUT)).to_contain_text("Request")
+    canvas.click(position={"x": box["width"] * 0.3, "y": 6})
+    batcher.mouse.move(0, 0)
+    expect(batcher.locator(READOUT)).to_contain_text("decode")
+    assert batcher.inner_text(READOUT).startswith("Request ")
+
+
+def test_keys_walk_over_the_requests_and_zoom(batcher: Any) -> None:
+    pixels = f"() => document.querySelector('{PICTURE}').toDataURL()"
+    whole = batcher.evaluate(pixels)
+    batcher.focus("[data-kind=gantt] .cells")
+    batcher.keyboard.press("+")
+    assert batcher.evaluate(pixels) != whole
+    batcher.keyboard.press("0")
+    assert batcher.evaluate(pixels) == whole
+    batcher.keyboard.press("ArrowDown")
+    assert batcher.inner_text(READOUT).startswith("Request 0:")
+    batcher.keyboard.press("Escape")
+    assert not batcher.inner_text(READOUT).startswith("Request")
+
+
+def test_a_slider_moves_the_percentiles(batcher: Any) -> None:
+    before = tiles(batcher)
+    batcher.focus("#r-rate")
+    redrawn(batcher, lambda: batcher.keyboard.press("End"))
+    after = tiles(batcher)
+    assert after["TTFT p50"] != before["TTFT p50"] and after["Goodput"] != before["Goodput"]
+
+
+def test_a_setting_that_contradicts_another_says_so_and_the_picture_stays(batcher: Any) -> None:
+    before = tiles(batcher)
+    batcher.fill("#c-budget", "64")
+    batcher.press("#c-budget", "Tab")
+    batcher.wait_for_timeout(300)
+    batcher.select_option("#c-hardware", "T4")
+    expect(batcher.locator("#status")).to_contain_text("does not fit on T4")
+    assert set(tiles(batcher)) == set(before)
+
+
+def test_why_a_request_waited_is_told(batcher: Any) -> None:
+    redrawn(batcher, lambda: batcher.click("[data-preset=static]"))
+    batcher.fill("#c-request", "60")
+    redrawn(batcher, lambda: batcher.press("#c-request", "Tab"))
+    expect(batcher.locator("#below")).to_contain_text("Why did request 60 wait?")
+    expect(batcher.locator("#below")).to_contain_text("waits in the queue while")

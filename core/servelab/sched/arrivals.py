@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from servelab.sched.request import MAX_LENGTH, PS, Workload, column
+from servelab.sched.request import MAX_ARRIVAL, MAX_LENGTH, PS, Workload, column
 
 MAX_REQUESTS = 10**7
 
@@ -106,12 +106,15 @@ class Traffic:
 
 
 def generate(traffic: Traffic, seed: int) -> Workload:
-    """The workload of a seed; the same in every Python from 3.11 on."""
+    """The workload of a seed; the same in every Python from 3.11 on. ValueError when it lasts longer than 53 days."""
     gaps, prompts, outputs = (Random(f"{seed}/{stream}") for stream in ("arrivals", "prompts", "outputs"))
     gap, now = GAPS[traffic.arrivals], 0.0
     arrival = []
     for _ in range(traffic.requests):
         now += gap(traffic.rate, traffic.cv, gaps)
         arrival.append(round(now * PS))
+    if arrival and arrival[-1] > MAX_ARRIVAL:
+        last = f"the last of {traffic.requests:,} requests at {traffic.rate:g}/s comes after {now / 86400:,.0f} days"
+        raise ValueError(f"{last}, and a run may last {MAX_ARRIVAL / PS / 86400:,.0f}; use a higher rate or fewer")
     prompt = column(max(1, traffic.prompt.draw(prompts)) for _ in arrival)
     return Workload(column(arrival), prompt, column(traffic.output.draw(outputs) for _ in arrival))

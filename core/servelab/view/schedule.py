@@ -86,7 +86,7 @@ def _add(columns: list[array[int]], *row: int) -> None:
 
 
 TEMPLATES = (
-    "Request {0} waits: {1} others are before it",
+    "Request {0} waits; before it in the queue: {1}",
     "Request {0} enters after {1} ms; its prompt has {2} tokens",
     "Request {0} has its first token, {1} ms after it came",
     "Request {0} is complete: {1} tokens in {2} ms",

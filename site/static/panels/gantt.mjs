@@ -124,7 +124,7 @@ class Gantt {
       if (data.type[i] !== type) g.fillStyle = this.fills[(type = data.type[i])];
       const width = Math.max(right - left, px);
       g.fillRect(left, data.row[i] * high, width, Math.max(high - gap, 1));
-      if (high < 10 * px || width < 6 * px || data.types[type] !== "decode") continue;
+      if (high < 10 * px || width < 24 * px || data.types[type] !== "decode") continue;
       g.fillStyle = hue(data.owner[i]);
       g.fillRect(left, data.row[i] * high, 3 * px, high - gap);
       g.fillStyle = this.fills[type];

@@ -74,5 +74,6 @@ export function setUp() {
     else if (target.tagName === "DIALOG") target.close();
   });
   const register = () => navigator.serviceWorker?.register(config.sw).catch(() => {});
-  if (config.sw) addEventListener("load", () => setTimeout(register, 3000));
+  const later = () => setTimeout(register, 3000);
+  if (config.sw) document.readyState === "complete" ? later() : addEventListener("load", later);
 }

@@ -92,6 +92,5 @@ def test_a_problem_leaves_the_known_pictures(counted: Any) -> None:
     counted.press("#c-pool", "Tab")
     counted.wait_for_function("() => document.querySelector('#p-pool').textContent.includes('banana')")
     assert tiles(counted) == expected({})
-    counted.fill("#c-pool", "504")
-    redrawn(counted, lambda: counted.press("#c-pool", "Tab"))
+    redrawn(counted, lambda: [counted.fill("#c-pool", "504"), counted.press("#c-pool", "Tab")])
     assert tiles(counted) == expected({}) and counted.inner_text("#p-pool") == ""

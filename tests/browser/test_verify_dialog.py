@@ -116,6 +116,7 @@ def test_without_a_statement_the_bytes_are_not_called_changed(page_watch: Open) 
 
 def test_plots_of_a_receipt_open_it_and_words_without_one_are_explained(page_watch: Open) -> None:
     page = page_watch(DESK)
+    page.wait_for_selector("#stage-a canvas")  # from here on the page's modules own its elements
     for i, kind in enumerate(("kv_waste", "kv_prefix")):
         page.locator("#below [data-kind=plot]").nth(1 + i).scroll_into_view_if_needed()
         page.locator(f"#below [data-kind=plot] [data-claim={kind}]").click()

@@ -1,6 +1,6 @@
 // A Frame from the core becomes panels: columns turn into typed arrays, each panel goes to the module of its kind.
 
-import { config, h, tell } from "./dom.mjs";
+import { h, tell } from "./dom.mjs";
 import metric from "./panels/metric.mjs";
 import table from "./panels/table.mjs";
 import text from "./panels/text.mjs";
@@ -25,8 +25,8 @@ const lazy = (name) => (el, ctx) => {
 };
 
 const KINDS = { metric, table, text };
-for (const name of ["blocks", "gantt", "plot", "tables", "tree"]) KINDS[name] = lazy(name);
-for (const name of config.stage ?? []) KINDS[name] = (await import(`./panels/${name}.mjs`)).default; // the picture at once
+// A page loads the module of its picture beside this one; it is there already and draws at once.
+for (const name of ["blocks", "gantt", "plot", "tables", "tree"]) KINDS[name] = globalThis.panels?.[name] ?? lazy(name);
 
 /** JSON with columns (`$`: in `buffers`; `$b64`: in place) → the same with typed arrays. */
 export function decode(value, buffers) {

@@ -12,7 +12,7 @@ export class Link {
 
   start() {
     if (this.worker || this.broken) return;
-    const fix = "Use a current browser (Chrome 89, Safari 16.4, Firefox 114), or try again.";
+    const fix = "Use a current browser (Chrome 80, Safari 16.4, Firefox 114), or try again.";
     const failed = (message, name = "WorkerError") => this.fail({ stage: "starting the worker", name, message, fix });
     try {
       this.worker = new Worker(new URL(this.config.worker, this.config.base), { type: "module" });

@@ -113,8 +113,6 @@ class Site:
             "studio": {key: facts[key] for key in ("name", "slug", "title", "needs")},
             "controls": facts["controls"],
         }
-        first = next(iter(room.baked.values()))
-        out["stage"] = sorted({panel["kind"] for panel in first["panels"] if panel["area"] == "stage"})
         out["presets"] = pages.presets(room, root + self.folders[f"frames-{room.name}"].url)
         if "pyscript" in self.folders:
             out["code"] = f"{root}code/?studio={room.slug}"

@@ -95,4 +95,6 @@ class Pool extends Cells {
   }
 }
 
-export default (el, ctx) => new Pool(el, ctx);
+const make = (el, ctx) => new Pool(el, ctx);
+export default make;
+(globalThis.panels ??= {}).blocks = make; // for a page that loads it by itself, before its app

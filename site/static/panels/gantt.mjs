@@ -223,4 +223,6 @@ class Gantt {
   }
 }
 
-export default (el, ctx) => new Gantt(el, ctx);
+const make = (el, ctx) => new Gantt(el, ctx);
+export default make;
+(globalThis.panels ??= {}).gantt = make; // for a page that loads it by itself, before its app

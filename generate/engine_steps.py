@@ -1,10 +1,10 @@
-"""Drive a real engine and log every step: `generate/engine_steps.py MODEL OUT.json.gz [--overlap] [--rates FILE]`.
+"""Drive a real engine and log every step: `generate/engine_steps.py MODEL OUT.json.gz [--overlap] [--blocks N]`.
 
 vLLM in this process, random weights in real shapes (speed does not depend on their values), one GPU. By default the
-engine runs synchronously, so that schedule() calls and step ends line up: calibration sweeps (decode batches, prompts,
-long contexts, prompts beside decodes), the capacity of each traffic, then the online runs. With `--overlap` it runs as
-users run it (asynchronous scheduling): decode batches and the online runs, at the rates of another file with `--rates`.
-What was recorded is written after every run, so that a stop loses one run at most.
+engine runs synchronously, so that schedule() calls and step ends line up; with `--overlap` it runs as users run it
+(asynchronous scheduling). `--blocks` takes a small KV pool, so that sequences are preempted. First come runs that a
+fit may see ("fit-…"); two of them are bursts, whose pace is the engine's capacity. The rest is held out. What was
+recorded is written after every run, so that a stop loses one run at most.
 
 A step is [time s, prefill requests, prefill tokens, decode requests, context tokens, prefill work, decode context,
 begin s]: time when schedule() returned and when it was called; prefill work Σ n·(start + (n + 1) / 2) over chunks of n
@@ -14,9 +14,11 @@ tokens, the pairs that attention visits. `ends`: [time s, requests with output] 
 from __future__ import annotations
 
 import argparse
+import gc
 import gzip
 import itertools
 import json
+import math
 import os
 import platform
 import random
@@ -59,34 +61,30 @@ COMMON = {
 }  # fmt: skip
 
 SEQS, BUDGET = 256, 8192
-SHORT = Traffic(1, 300, Lengths("lognormal", 256, 0.8, 8, 2048), Lengths("lognormal", 64, 0.6, 4, 256))
-LONG = Traffic(1, 120, Lengths("lognormal", 2048, 0.6, 64, 12000), Lengths("lognormal", 96, 0.6, 8, 384))
-TRAFFICS = {"short": SHORT, "long": LONG}
-BATCHES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256)
-PROMPTS = (16, 64, 128, 256, 384, 504, 520, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192)
-CONTEXTS = ((8, 4096), (32, 4096), (64, 2048), (128, 1024), (32, 12000))
-BESIDE = ((8, 512), (64, 512), (192, 256))  # decodes running, their context
-SIZES = (32, 128, 256, 448, 640, 1024, 2048, 4096, 8000)  # prompts that come beside them
-
-# name, traffic, load (share of the capacity), budget, requests, arrivals, cv, seed
+TRAFFICS = {
+    "short": Traffic(1, 300, Lengths("lognormal", 256, 0.8, 8, 2048), Lengths("lognormal", 64, 0.6, 4, 256)),
+    "long": Traffic(1, 300, Lengths("lognormal", 2048, 0.6, 64, 12000), Lengths("lognormal", 96, 0.6, 8, 384)),
+}
+BURST = math.inf
+# name, traffic, load (share of the capacity), budget, requests, cv of the times between arrivals, seed
 ONLINE = (
-    ("fit-short-60", "short", 0.6, 8192, 300, "poisson", 1.0, 21),
-    ("fit-short-110", "short", 1.1, 2048, 500, "poisson", 1.0, 22),
-    ("fit-long-60", "long", 0.6, 512, 120, "poisson", 1.0, 23),
-    ("fit-long-100", "long", 1.0, 8192, 120, "poisson", 1.0, 24),
-    ("short-30", "short", 0.3, 8192, 1000, "poisson", 1.0, 11),
-    ("short-80", "short", 0.8, 2048, 1000, "poisson", 1.0, 12),
-    ("long-60", "long", 0.6, 8192, 300, "poisson", 1.0, 13),
-    ("short-120", "short", 1.2, 8192, 1000, "poisson", 1.0, 14),
-    ("bursty-70", "short", 0.7, 2048, 1000, "gamma", 3.0, 15),
-    ("long-90", "long", 0.9, 512, 300, "poisson", 1.0, 16),
+    ("fit-burst-short", "short", BURST, 8192, 1000, 1.0, 1),
+    ("fit-burst-long", "long", BURST, 512, 300, 1.0, 2),
+    ("fit-short-60", "short", 0.6, 8192, 300, 1.0, 21),
+    ("fit-long-60", "long", 0.6, 2048, 120, 1.0, 23),
+    ("short-80", "short", 0.8, 2048, 1000, 1.0, 12),
+    ("long-60", "long", 0.6, 8192, 300, 1.0, 13),
+    ("short-120", "short", 1.2, 8192, 1000, 1.0, 14),
+    ("short-30", "short", 0.3, 8192, 1000, 1.0, 11),
+    ("bursty-70", "short", 0.7, 2048, 1000, 3.0, 15),
+    ("long-90", "long", 0.9, 512, 300, 1.0, 16),
 )
 
 
 class Engine:
     """vLLM with its scheduler in reach: every schedule() leaves a row in `steps`, every step() one in `ends`."""
 
-    def __init__(self, model: str, overlap: bool) -> None:
+    def __init__(self, model: str, overlap: bool, blocks: int | None) -> None:
         import torch
         import vllm
 
@@ -97,7 +95,7 @@ class Engine:
         llm = vllm.LLM(
             model=str(folder), load_format="dummy", skip_tokenizer_init=True, dtype="bfloat16", max_model_len=16384,
             gpu_memory_utilization=0.6, enable_prefix_caching=False, async_scheduling=overlap, max_num_seqs=SEQS,
-            max_num_batched_tokens=BUDGET, seed=0,
+            max_num_batched_tokens=BUDGET, seed=0, num_gpu_blocks_override=blocks,
         )  # fmt: skip
         self.params = vllm.SamplingParams
         self.engine = llm.llm_engine
@@ -113,6 +111,8 @@ class Engine:
         self.outputs: dict[str, list[tuple[float, int]]] = {}
         self.rng = random.Random(0)
         self.count = 0
+        gc.collect()
+        gc.freeze()  # as vLLM's own engine process does
         self._schedule = self.scheduler.schedule
         self.scheduler.schedule = self._logged
 
@@ -175,35 +175,11 @@ def _driver() -> str:
         return "unknown"
 
 
-def offline(engine: Engine, requests: int, prompt: int, output: int) -> dict[str, Any]:
-    """Requests that come together, until all are done."""
-    texts = [engine.tokens(prompt) for _ in range(requests)]
-    start = engine.clear()
-    for text in texts:
-        engine.add(text, output)
+def warm(engine: Engine) -> None:
+    """A few requests that nobody measures."""
+    for _ in range(8):
+        engine.add(engine.tokens(256), 8)
     engine.drain()
-    took = time.perf_counter() - start
-    log = engine.log(start)
-    pure = sorted(b[0] - a[0] for a, b in zip(log["steps"], log["steps"][1:], strict=False) if a[3] == requests)
-    median = 1e3 * pure[len(pure) // 2] if pure else None
-    return {"c": requests, "n_in": prompt, "n_out": output, "elapsed_s": took, "decode_step_ms": median, **log}
-
-
-def beside(engine: Engine, decodes: int, context: int) -> dict[str, Any]:
-    """Prompts of several sizes, one after the other, while `decodes` sequences run."""
-    running = [engine.tokens(context) for _ in range(decodes)]
-    prompts = [engine.tokens(n) for n in SIZES for _ in range(3)]
-    start = engine.clear()
-    for text in running:
-        engine.add(text, 24 + 6 * len(prompts))
-    for _ in range(16):
-        engine.step()
-    for text in prompts:
-        engine.add(text, 1)
-        for _ in range(4):
-            engine.step()
-    engine.drain()
-    return {"c": decodes, "ctx": context, "sizes": SIZES, **engine.log(start)}
 
 
 def online(engine: Engine, work: Workload, budget: int) -> dict[str, Any]:
@@ -234,24 +210,11 @@ def online(engine: Engine, work: Workload, budget: int) -> dict[str, Any]:
     return {"n": len(rows), "makespan": max(row["last"] for row in rows), "requests": rows, **engine.log(start)}
 
 
-def capacity(engine: Engine, traffic: Traffic) -> dict[str, Any]:
-    """Requests per second when all of them come at once."""
-    run = online(engine, generate(replace(traffic, arrivals="burst"), 1), BUDGET)
-    return {"requests_per_s": run["n"] / run["makespan"], **run}
-
-
-def calibrate(engine: Engine) -> dict[str, Any]:
-    """The sweeps; each part is in-sample wherever it is used."""
-    out: dict[str, Any] = {
-        "offline": [offline(engine, c, 128, 64) for c in BATCHES],
-        "prefill": [],
-        "longctx": [offline(engine, c, n, 48) | {"ctx": n} for c, n in CONTEXTS],
-        "beside": [beside(engine, c, n) for c, n in BESIDE],
-    }
-    for n in PROMPTS:
-        runs = [offline(engine, 1, n, 1) for _ in range(5)]
-        out["prefill"].append({"n_in": n, "ttft_ms": 1e3 * sorted(run["elapsed_s"] for run in runs)[2], "runs": runs})
-    return out
+def pace(run: dict[str, Any]) -> float:
+    """Requests per second in the middle half of a burst, when the engine was full all the time."""
+    last = sorted(row["last"] for row in run["requests"])
+    n = len(last)
+    return (3 * n // 4 - n // 4) / (last[3 * n // 4] - last[n // 4])
 
 
 def main() -> None:
@@ -259,28 +222,25 @@ def main() -> None:
     parser.add_argument("model", choices=SHAPES)
     parser.add_argument("out", type=Path)
     parser.add_argument("--overlap", action="store_true", help="asynchronous scheduling, as users run it")
-    parser.add_argument("--rates", type=Path, metavar="FILE", help="a run file whose rates to repeat")
-    parser.add_argument("--seconds", type=float, default=1e9, help="begin no further online run after this long")
+    parser.add_argument("--blocks", type=int, metavar="N", help="KV blocks (all that fit if not given)")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no further run after this long")
     args = parser.parse_args()
     began = time.time()
-    engine = Engine(args.model, args.overlap)
-    for _ in range(2):
-        offline(engine, 4, 256, 8)
-    out = engine.about | {"online": [], "left_out": []}
-    out |= {"offline": [offline(engine, c, 128, 64) for c in BATCHES]} if args.overlap else calibrate(engine)
-    if args.rates:
-        out["capacity"] = json.loads(gzip.decompress(args.rates.read_bytes()))["capacity"]
-    else:
-        out["capacity"] = {name: capacity(engine, traffic) for name, traffic in TRAFFICS.items()}
-    for name, kind, load, budget, requests, arrivals, cv, seed in ONLINE:
+    engine = Engine(args.model, args.overlap, args.blocks)
+    warm(engine)
+    out = engine.about | {"capacity": {}, "online": [], "left_out": []}
+    for name, kind, load, budget, requests, cv, seed in ONLINE:
         if time.time() - began > args.seconds:
             out["left_out"].append(name)
             continue
-        rate = load * out["capacity"][kind]["requests_per_s"]
+        arrivals = "burst" if load == BURST else "poisson" if cv == 1 else "gamma"
+        rate = 1.0 if load == BURST else load * out["capacity"][kind]
         traffic = replace(TRAFFICS[kind], rate=rate, requests=requests, arrivals=arrivals, cv=cv)
         run = online(engine, generate(traffic, seed), budget)
-        about = {"name": name, "rate": rate, "load": load, "budget": budget, "seed": seed, "traffic": asdict(traffic)}
-        out["online"].append(about | run)
+        if load == BURST:
+            out["capacity"][kind] = pace(run)
+        about = {"name": name, "rate": rate, "load": None if load == BURST else load, "budget": budget, "seed": seed}
+        out["online"].append(about | {"traffic": asdict(traffic)} | run)
         wait = statistics.median(row["first"] - row["arrival"] for row in run["requests"])
         print(f"{name}: {rate:.1f}/s, {run['makespan']:.1f} s, median TTFT {1e3 * wait:.1f} ms", flush=True)
         args.out.write_bytes(gzip.compress(json.dumps(out, separators=(",", ":")).encode(), 6, mtime=0))

@@ -50,6 +50,8 @@ class Reference:
         self.now = self.seen = self.next = self.width = 0
         self.woken = False
         self.moved = 0
+        self.late: list[Sequence] = []  # ended in the last step
+        self.gone: list[Sequence] = []  # ended before the step that is running
 
     def run(self) -> list[Event]:
         work = self.work
@@ -93,6 +95,7 @@ class Reference:
 
     def iterate(self) -> None:
         mixed, budget = self.policy.step == "mixed", self.engine.budget
+        self.settle()
         step: list[tuple[Sequence, int]] = []
         preempted = False
         at = 0
@@ -116,11 +119,12 @@ class Reference:
         admitted = 0
         if not preempted and not (self.policy.step == "batch" and self.running):
             admitted = self.admit(chunks, decodes, budget)
-        self.execute(decodes, chunks, admitted)
+        if decodes or chunks:
+            self.execute(decodes, chunks, admitted)
 
     def admit(self, chunks: list[tuple[Sequence, int]], decodes: list[tuple[Sequence, int]], budget: int) -> int:
         kind, count = self.policy.step, 0
-        while self.waiting and budget > 0 and len(self.running) < self.engine.seqs:
+        while self.waiting and budget > 0 and len(self.running) + len(self.gone) < self.engine.seqs:
             one = min(self.waiting, key=lambda s: (s.key, s.i))
             resumes = 0 < one.parked == one.goal
             if kind == "prompts" and not resumes and one.goal > budget and chunks:
@@ -191,4 +195,12 @@ class Reference:
         if one.said >= output:
             self.events.append((self.now, "finish", one.i, one.said))
             self.running.remove(one)
+            self.late.append(one)
+
+    def settle(self) -> None:
+        """Whoever ended gives seat and blocks back; an engine that overlaps hears of it one step late."""
+        gone, self.gone, self.late = self.gone, self.late, []
+        if not self.engine.cost.overlap or self.woken or not self.running:
+            gone, self.gone = gone + self.gone, []
+        for one in gone:
             self.pool.release(one.blocks)

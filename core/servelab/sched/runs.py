@@ -22,6 +22,10 @@ REPEATS = 5
 """Prompts behind the median of a sweep."""
 
 
+MOST = 8
+"""Steps of a span."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """What a step computed and what it took.
@@ -167,12 +171,12 @@ def spans(recording: Recording, overlap: bool) -> Iterator[tuple[tuple[Step, ...
     """Consecutive steps and the seconds that they took together: one step, unless the engine overlaps.
 
     There, launching a step with prompts delays the end of the step before it, so each such step stands with its
-    neighbours: their sum is what the GPU took.
+    neighbours: their sum is what the GPU took. At full load one follows the other without end; MOST of them do.
     """
     group: list[Step] = []
     for step, after in zip(recording.steps, (*recording.steps[1:], None), strict=True):
         group.append(step)
-        if overlap and after and (step.tokens or after.tokens):
+        if overlap and after and (step.tokens or after.tokens) and len(group) < MOST:
             continue
         if all(one.seconds for one in group):
             yield tuple(group), math.fsum(one.seconds for one in group)

@@ -123,7 +123,7 @@ class Fed(Reference):
 
     def __init__(self, run: Run, recording: Recording) -> None:
         assert recording.work is not None
-        super().__init__(recording.work, engine(run, recording, Cost()))
+        super().__init__(recording.work, engine(run, recording, Cost(overlap=run.overlap)))
         self.added = [round(t * PS) for t in recording.added]
         self.made: list[tuple[int, int, int, int]] = []
 

@@ -1,14 +1,17 @@
-"""Drive a real engine and log every step: `generate/engine_steps.py MODEL OUT.json.gz [--overlap] [--blocks N]`.
+"""Drive a real engine and log every step: `generate/engine_steps.py MODEL OUT.json.gz`.
 
 vLLM in this process, random weights in real shapes (speed does not depend on their values), one GPU. By default the
 engine runs synchronously, so that schedule() calls and step ends line up; with `--overlap` it runs as users run it
-(asynchronous scheduling). `--blocks` takes a small KV pool, so that sequences are preempted. First come runs that a
-fit may see ("fit-…"); two of them are bursts, whose pace is the engine's capacity. The rest is held out. What was
-recorded is written after every run, so that a stop loses one run at most.
+(asynchronous scheduling). A graph is captured for every step up to the budget; `--eager` leaves those above 512 tokens
+to be launched kernel by kernel, which makes them as fast as the CPU of the moment. `--blocks` takes a small KV pool, so
+that sequences are preempted. First come runs that a fit may see ("fit-…"); two of them are bursts, whose pace is the
+engine's capacity. The rest is held out. What was recorded is written after every run: a stop loses one run at most.
 
 A step is [time s, prefill requests, prefill tokens, decode requests, context tokens, prefill work, decode context,
-begin s]: time when schedule() returned and when it was called; prefill work Σ n·(start + (n + 1) / 2) over chunks of n
-tokens, the pairs that attention visits. `ends`: [time s, requests with output] when the engine's step returned.
+begin s, admitted, sampled, woken s]: time when schedule() returned and when it was called; prefill work
+Σ n·(start + (n + 1) / 2) over chunks of n tokens, the pairs that attention visits; `admitted` chunks begin a request,
+`sampled` sequences get a token; when the request came that woke an idle engine, −1 if it was not idle. `ends`:
+[time s, requests with output] when the engine's step returned.
 """
 
 from __future__ import annotations
@@ -61,6 +64,10 @@ COMMON = {
 }  # fmt: skip
 
 SEQS, BUDGET = 256, 8192
+GRAPHS = [1, 2, 4, *range(8, 257, 8), *range(320, BUDGET + 1, 64)]
+"""Tokens for which a graph is captured; a step is padded to the next."""
+EAGER = 512
+"""What vLLM captures by itself."""
 TRAFFICS = {
     "short": Traffic(1, 300, Lengths("lognormal", 256, 0.8, 8, 2048), Lengths("lognormal", 64, 0.6, 4, 256)),
     "long": Traffic(1, 300, Lengths("lognormal", 2048, 0.6, 64, 12000), Lengths("lognormal", 96, 0.6, 8, 384)),
@@ -84,7 +91,7 @@ ONLINE = (
 class Engine:
     """vLLM with its scheduler in reach: every schedule() leaves a row in `steps`, every step() one in `ends`."""
 
-    def __init__(self, model: str, overlap: bool, blocks: int | None) -> None:
+    def __init__(self, model: str, overlap: bool, eager: bool, blocks: int | None) -> None:
         import torch
         import vllm
 
@@ -92,23 +99,27 @@ class Engine:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.json").write_text(json.dumps(COMMON | SHAPES[model]))
         began = time.time()
+        graphs = {} if eager else {"cudagraph_capture_sizes": GRAPHS, "max_cudagraph_capture_size": BUDGET}
         llm = vllm.LLM(
             model=str(folder), load_format="dummy", skip_tokenizer_init=True, dtype="bfloat16", max_model_len=16384,
             gpu_memory_utilization=0.6, enable_prefix_caching=False, async_scheduling=overlap, max_num_seqs=SEQS,
-            max_num_batched_tokens=BUDGET, seed=0, num_gpu_blocks_override=blocks,
+            max_num_batched_tokens=BUDGET, seed=0, num_gpu_blocks_override=blocks, compilation_config=graphs,
         )  # fmt: skip
         self.params = vllm.SamplingParams
         self.engine = llm.llm_engine
         self.scheduler = self.engine.engine_core.engine_core.scheduler
         self.about = {
             "model": model, "gpu": torch.cuda.get_device_name(0), "vllm": vllm.__version__, "torch": torch.__version__,
-            "budget": BUDGET, "seqs": SEQS, "async": overlap, "load_s": time.time() - began,
+            "budget": BUDGET, "seqs": SEQS, "async": overlap,
+            "graph_tokens": EAGER if eager else BUDGET, "load_s": time.time() - began,
             "kv_blocks": self.scheduler.kv_cache_config.num_blocks, "python": platform.python_version(),
             "driver": _driver(),
         }  # fmt: skip
         self.steps: list[list[float]] = []
         self.ends: list[tuple[float, int]] = []
         self.outputs: dict[str, list[tuple[float, int]]] = {}
+        self.goal: dict[str, int] = {}  # tokens to compute before a request decodes (again)
+        self.woken = -1.0
         self.rng = random.Random(0)
         self.count = 0
         gc.collect()
@@ -120,15 +131,20 @@ class Engine:
         begin = time.perf_counter()
         out = self._schedule(*args, **named)
         row = [0, 0, 0, 0, 0.0, 0]
+        admitted = sampled = 0
         for name, n in out.num_scheduled_tokens.items():
             request = self.scheduler.requests[name]
             start = request.num_computed_tokens - n  # schedule() has advanced it
+            if not start:
+                self.goal[name], admitted = request.num_tokens, admitted + 1
             row[3] += start + n
-            if start < request.num_prompt_tokens:
+            sampled += start + n >= self.goal[name]
+            if start < self.goal[name]:
                 row[0], row[1], row[4] = row[0] + 1, row[1] + n, row[4] + n * (start + (n + 1) / 2)
             else:
                 row[2], row[5] = row[2] + 1, row[5] + start + n
-        self.steps.append([time.perf_counter(), *row, begin])
+        self.steps.append([time.perf_counter(), *row, begin, admitted, sampled, self.woken])
+        self.woken = -1.0
         return out
 
     def tokens(self, n: int) -> list[int]:
@@ -137,8 +153,10 @@ class Engine:
     def add(self, prompt: list[int], output: int) -> str:
         self.count += 1
         name = f"r{self.count}"
+        idle = not self.busy()
         params = self.params(temperature=0.0, max_tokens=output, min_tokens=output, ignore_eos=True, detokenize=False)
         self.engine.add_request(name, {"prompt_token_ids": prompt}, params)
+        self.woken = time.perf_counter() if idle else self.woken
         return name
 
     def step(self) -> None:
@@ -163,7 +181,10 @@ class Engine:
 
     def log(self, start: float) -> dict[str, Any]:
         """Steps and ends since `start`, in seconds."""
-        steps = [[round(t - start, 6), *row, round(begin - start, 6)] for t, *row, begin in self.steps]
+        steps = []
+        for t, *row, begin, admitted, sampled, woken in self.steps:
+            woken = woken if woken < 0 else round(woken - start, 6)
+            steps.append([round(t - start, 6), *row, round(begin - start, 6), admitted, sampled, woken])
         return {"steps": steps, "ends": [[round(t - start, 6), n] for t, n in self.ends]}
 
 
@@ -222,11 +243,12 @@ def main() -> None:
     parser.add_argument("model", choices=SHAPES)
     parser.add_argument("out", type=Path)
     parser.add_argument("--overlap", action="store_true", help="asynchronous scheduling, as users run it")
+    parser.add_argument("--eager", action="store_true", help="graphs up to 512 tokens only, as vLLM has by itself")
     parser.add_argument("--blocks", type=int, metavar="N", help="KV blocks (all that fit if not given)")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no further run after this long")
     args = parser.parse_args()
     began = time.time()
-    engine = Engine(args.model, args.overlap, args.blocks)
+    engine = Engine(args.model, args.overlap, args.eager, args.blocks)
     warm(engine)
     out = engine.about | {"capacity": {}, "online": [], "left_out": []}
     for name, kind, load, budget, requests, cv, seed in ONLINE:

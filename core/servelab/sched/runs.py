@@ -2,8 +2,8 @@
 
 A file is one engine: model, gpu, engine version, token budget, KV blocks, and recordings. A recording is a list of
 steps, and in `online` also requests with the times of their tokens. A step is [time s, prefill requests, prefill
-tokens, decode requests, context tokens, …]: time when schedule() returned. What a step did to which prompt is not
-written; it follows from the prompts' order, since such an engine serves first come, first served (`rebuild`).
+tokens, decode requests, context tokens, …]: time when schedule() returned. Where a file does not write what a step did
+to which prompt, it follows from the prompts' order, since the engine serves first come, first served (`rebuild`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One engine's file. `overlap`: it scheduled the next step while the GPU worked (asynchronous scheduling)."""
+    """One engine's file. `overlap`: it scheduled the next step while the GPU worked (asynchronous scheduling);
+    `graph_tokens`: the largest step with a captured graph."""
 
     name: str
     model: str
@@ -77,6 +78,7 @@ class Run:
     seqs: int
     blocks: int
     overlap: bool
+    graph_tokens: int
     sweeps: tuple[Recording, ...]
     online: tuple[Recording, ...]
 
@@ -92,7 +94,7 @@ def read_run(source: Path | bytes, name: str = "") -> Run:
         budget = int(run["budget"])
         return Run(
             name, run["model"], run["gpu"], f"vLLM {run['vllm']}", budget, int(run.get("seqs", 256)),
-            int(run["kv_blocks"]), overlap, tuple(_sweeps(run, budget, overlap)),
+            int(run["kv_blocks"]), overlap, int(run.get("graph_tokens", 512)), tuple(_sweeps(run, budget, overlap)),
             tuple(_online(one, k, budget, overlap) for k, one in enumerate(run["online"])),
         )  # fmt: skip
     except (KeyError, TypeError, IndexError, ValueError, OSError, EOFError) as error:
@@ -131,7 +133,7 @@ def _offline(name: str, one: Mapping[str, Any], prompt: int, budget: int, overla
 def _recording(name: str, one: Mapping[str, Any], prompts: Sequence[int], budget: int, overlap: bool) -> Recording:
     steps = [row for row in one["steps"] if row[1] or row[3]]
     added = [0.0 if len(prompts) == 1 else math.nan] * len(prompts)  # adding many at once takes longer than a step
-    return Recording(name, budget, tuple(rebuild(steps, prompts, added, _ends(one, steps, overlap))))
+    return Recording(name, budget, tuple(_steps(one, steps, prompts, added, overlap)))
 
 
 def _online(one: Mapping[str, Any], number: int, budget: int, overlap: bool) -> Recording:
@@ -143,12 +145,30 @@ def _online(one: Mapping[str, Any], number: int, budget: int, overlap: bool) -> 
     steps = [row for row in one["steps"] if row[1] or row[3]]
     return Recording(
         one.get("name", f"{one['rate']:g}/s #{number + 1}"), one.get("budget", budget),
-        tuple(rebuild(steps, prompts, added, _ends(one, steps, overlap))), work,
+        tuple(_steps(one, steps, prompts, added, overlap)), work,
         tuple(row[7] if len(row) > 7 else row[0] for row in steps), added,
         tuple(row["first"] for row in rows), tuple(row["last"] for row in rows),
         tuple(gap / 1e6 for row in rows for gap in row.get("gaps_us", ())),
         {key: value for key, value in one.items() if key not in ("requests", "steps", "ends")},
     )  # fmt: skip
+
+
+def _steps(
+    one: Mapping[str, Any], rows: Sequence[Sequence[float]], prompts: Sequence[int], added: Sequence[float],
+    overlap: bool,
+) -> Iterator[Step]:  # fmt: skip
+    ends = _ends(one, rows, overlap)
+    if not rows or len(rows[0]) < 11:
+        yield from rebuild(rows, prompts, added, ends)
+        return
+    before = math.nan
+    for (_, chunks, tokens, decodes, _, work, ctx, _, admitted, sampled, woken), end in zip(rows, ends, strict=True):
+        seconds = end - (woken if woken >= 0 else before)
+        yield Step(
+            int(decodes), int(ctx), int(tokens), round(work), int(chunks), int(admitted), int(sampled), woken >= 0,
+            seconds if seconds > 0 else 0.0,
+        )  # fmt: skip
+        before = end
 
 
 def _ends(one: Mapping[str, Any], steps: Sequence[Sequence[float]], overlap: bool) -> list[float]:

@@ -63,7 +63,8 @@ def in_sample(recording: Recording) -> bool:
 def calibrate(run: Run) -> Fit:
     """The Cost of a run's engine, from its sweeps and in-sample recordings."""
     loaded = [span for recording in run.online if in_sample(recording) for span in spans(recording, run.overlap)]
-    return fit(loaded, () if loaded else [span for rec in run.sweeps for span in spans(rec, run.overlap)], run.overlap)
+    swept = () if loaded else [span for recording in run.sweeps for span in spans(recording, run.overlap)]
+    return fit(loaded, swept, run.overlap, run.graph_tokens)
 
 
 def engine(run: Run, recording: Recording, cost: Cost) -> Engine:
@@ -145,8 +146,11 @@ def composition(run: Run, recording: Recording) -> int:
     for t, step in zip(recording.step_s, recording.steps, strict=True):
         fed.now = round(t * PS)
         fed.arrive(fed.now)
-        if fed.running or fed.waiting:
-            fed.iterate()
+        made = len(fed.made)
+        for _ in range(2):  # the first may only preempt
+            if (fed.running or fed.waiting) and len(fed.made) == made:
+                fed.iterate()
+        if len(fed.made) > made:
             same += fed.made[-1] == (step.decodes, step.ctx, step.chunks, step.tokens)
     return same
 

@@ -2,13 +2,14 @@
 
     step = cpu + max(launch, gpu), or max(cpu + launch, gpu) in an engine that overlaps its own work with the GPU's
     cpu  = host + seq·sequences + new·admitted
-    gpu  = max(weights, token·tiles(tokens)) + context·ctx + work·pairs + logit·sampled
+    gpu  = max(weights, token·tiles(tokens)) + context·ctx + work·pairs + logit·sampled + draft·passes
 
 `weights` is the time to stream the weights from memory, `token` the matrix work of one token (so small batches are
 bound by bandwidth, large ones by compute), `context` reading one token's KV in a decode, `work` one query–key pair of
 prefill attention. Matrix kernels work in tiles, so tokens count in whole tiles. `launch` is the time in which the CPU
 can issue the kernels: a captured graph for pure decodes, piecewise graphs for mixed steps of up to `graph_tokens`,
-kernel by kernel beyond; a GPU that is faster than this waits.
+kernel by kernel beyond; a GPU that is faster than this waits. `draft` is one pass of the model that guesses tokens for
+speculative decoding; each guess is a token of the step, and is sampled.
 
 Along a run of equal decode steps only ctx grows, by one token per sequence and step, so a step costs
 max(floor, base + slope·ctx): piecewise linear, in integers, summed and cut exactly (`total`, `reach`).
@@ -51,6 +52,7 @@ class Cost:
     eager: int = 1
     graph_tokens: int = 512
     swap: int = 0
+    draft: int = 0
     overlap: bool = False
 
     def __post_init__(self) -> None:
@@ -60,27 +62,28 @@ class Cost:
             if not isinstance(value, int) or not low <= value <= 10**15:
                 raise ValueError(f"{f.name}={value!r} is outside {low}…10^15; give whole picoseconds (tokens for tile)")
 
-    def line(self, decodes: int) -> Line:
-        """Cost of a pure decode step of `decodes` ≥ 1 sequences."""
+    def line(self, decodes: int, guesses: int = 0, passes: int = 0) -> Line:
+        """Cost of a pure decode step of `decodes` ≥ 1 sequences, with `guesses` of all from `passes` of the draft."""
         host = self.host + self.seq * decodes
-        tiles = -(-decodes // self.tile) * self.tile
-        gpu = max(self.weights, self.token * tiles) + self.logit * decodes
+        tiles = -(-(decodes + guesses) // self.tile) * self.tile
+        gpu = max(self.weights, self.token * tiles) + self.logit * (decodes + guesses) + self.draft * passes
         if self.overlap:
             return Line(host + self.graph, gpu, self.context)
         return Line(host + self.graph, host + gpu, self.context)
 
     def step(
         self, decodes: int, ctx: int, tokens: int, work: int, chunks: int, admitted: int, sampled: int,
-        woken: bool = False,
+        woken: bool = False, guesses: int = 0, passes: int = 0,
     ) -> int:  # fmt: skip
         """Cost of a step with prefill: `tokens` in `chunks` with `work` pairs, beside decodes over `ctx` tokens.
 
         `woken`: the engine was idle, so that there is nothing with which its own work could overlap.
         """
-        total = decodes + tokens
+        total = decodes + guesses + tokens
         host = self.host + self.seq * (decodes + chunks) + self.new * admitted
         tiles = -(-total // self.tile) * self.tile
-        gpu = max(self.weights, self.token * tiles) + self.context * ctx + self.work * work + self.logit * sampled
+        gpu = max(self.weights, self.token * tiles) + self.logit * (sampled + guesses) + self.draft * passes
+        gpu += self.context * ctx + self.work * work
         launch = self.mixed if total <= self.graph_tokens else self.eager
         return max(host + launch, gpu) if self.overlap and not woken else host + max(launch, gpu)
 

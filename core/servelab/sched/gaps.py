@@ -31,6 +31,7 @@ class Piece(NamedTuple):
 
 def progressions(log: Log) -> Iterator[Piece]:
     """Every gap between two tokens of one request."""
+    guesses = bool(log.engine.accept)  # no two steps are alike
     alone = POLICIES[log.engine.policy].step != "mixed"
     cost = log.engine.cost
     for steps, stalls in zip(log.steps, log.stalls, strict=True):
@@ -43,8 +44,8 @@ def progressions(log: Log) -> Iterator[Piece]:
         lines: dict[int, Line] = {}
         columns = (steps[k::7] for k in range(1, 7))
         for row, (count, n, width, ctx, tokens, took) in enumerate(zip(*columns, strict=True)):
-            if tokens:
-                if n and not alone:
+            if tokens or guesses:
+                if n and not (tokens and alone):
                     yield from _split(late.get(row, []), took, n)
                 continue
             line = lines.get(width) or lines.setdefault(width, cost.line(width))

@@ -3,12 +3,14 @@
 Every sequence is an object with its own counters, every block is claimed by somebody, and every step asks every
 question again. It follows vLLM v1's schedule(): running sequences in order of admission, each with one token or its
 next chunk, preempting from the end of the list when no block is left; then, unless somebody was preempted, waiting
-requests while tokens, sequences and blocks for their whole length last. No prefix cache, one replica.
+requests while tokens, sequences and blocks for their whole length last. No prefix cache, one replica. With guesses of a
+draft the lengths of steps differ from sequence to sequence, and this is the only way (`speculate`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 
 from servelab.kv.blocks import BlockPool
 from servelab.sched.engine import Engine
@@ -50,6 +52,7 @@ class Reference:
         self.now = self.seen = self.next = self.width = 0
         self.woken = False
         self.moved = 0
+        self.rngs: dict[int, Random] = {}
         self.late: list[Sequence] = []  # ended in the last step
         self.gone: list[Sequence] = []  # ended before the step that is running
 
@@ -101,7 +104,7 @@ class Reference:
         at = 0
         while at < len(self.running):
             one = self.running[at]
-            tokens = min(one.goal - one.done, budget) if one.prompting else 1
+            tokens = min(one.goal - one.done, budget) if one.prompting else 1 + self.guesses(one)
             fits = self.grow(one, tokens)
             while not fits:
                 preempted = True
@@ -129,7 +132,7 @@ class Reference:
             resumes = 0 < one.parked == one.goal
             if kind == "prompts" and not resumes and one.goal > budget and chunks:
                 break
-            if -(-(one.goal + resumes) // self.engine.block_size) > self.pool.free:
+            if -(-(one.goal + (resumes and 1 + self.guesses(one))) // self.engine.block_size) > self.pool.free:
                 break
             if one.parked:
                 self.grow(one, one.parked)
@@ -138,10 +141,11 @@ class Reference:
             self.waiting.remove(one)
             self.running.append(one)
             if resumes:
-                self.grow(one, 1)
-                decodes.append((one, 1))
+                tokens = 1 + self.guesses(one)
+                self.grow(one, tokens)
+                decodes.append((one, tokens))
                 self.width = len(self.running)
-                budget -= kind == "mixed"
+                budget -= tokens if kind == "mixed" else 0
                 continue
             tokens = min(one.goal - one.done, budget) if kind == "mixed" else one.goal - one.done
             self.grow(one, tokens)
@@ -153,21 +157,24 @@ class Reference:
 
     def execute(self, decodes: list[tuple[Sequence, int]], chunks: list[tuple[Sequence, int]], admitted: int) -> None:
         cost, start = self.engine.cost, self.now
+        if chunks and self.policy.step != "mixed":
+            for one, _ in decodes:  # they stand still: what was claimed for them waits for their turn
+                self.shrink(one)
+            decodes = []
+        guesses, passes = sum(n - 1 for _, n in decodes), max((n - 1 for _, n in decodes), default=0)
         if chunks:
-            if self.policy.step != "mixed":
-                for one, _ in decodes:  # they stand still: what was claimed for them waits for their turn
-                    self.shrink(one)
-                decodes = []
             tokens = sum(n for _, n in chunks)
             pairs = sum(n * one.done + n * (n + 1) // 2 for one, n in chunks)
             whole = sum(one.done + n == one.goal for one, n in chunks)
             ctx = sum(one.done + 1 for one, _ in decodes)
             sampled = len(decodes) + whole
-            took = cost.step(len(decodes), ctx, tokens, pairs, len(chunks), admitted, sampled, self.woken)
+            took = cost.step(
+                len(decodes), ctx, tokens, pairs, len(chunks), admitted, sampled, self.woken, guesses, passes
+            )
             self.woken = False
         else:
             width = self.width if self.policy.step == "batch" else len(decodes)
-            line = cost.line(width)
+            line = cost.line(width, guesses, passes)
             took = max(line.floor, line.base + line.slope * sum(one.done + 1 for one, _ in decodes))
         took += cost.swap * self.moved
         self.moved = 0
@@ -175,12 +182,28 @@ class Reference:
         self.events.append((start, "step", took, len(decodes)))
         for one, n in chunks:
             self.events.append((start, "chunk", one.i, n))
-        for one, n in decodes + chunks:
+        for one, n in decodes:
+            for _ in range(self.accepted(one, n - 1) + 1):
+                one.done += 1
+                self.speak(one)
+        for one, n in chunks:
             one.done += n
             if one.done >= one.goal:
                 self.speak(one)
         if chunks:
             self.width = len(self.running)
+
+    def guesses(self, one: Sequence) -> int:
+        """How many tokens a draft guesses for a decode: as many as the engine says, none beyond the answer's end."""
+        return min(len(self.engine.accept), self.work.output[one.i] - one.said - 1)
+
+    def accepted(self, one: Sequence, guesses: int) -> int:
+        """How many of them hold; drawn from a request's own stream, so that no schedule changes them."""
+        if not guesses:
+            return 0
+        rng = self.rngs.setdefault(one.i, Random(f"{one.i}/accept"))
+        rolls = [rng.random() < p for p in self.engine.accept]
+        return min(guesses, (*rolls, False).index(False))
 
     def shrink(self, one: Sequence) -> None:
         keep = -(-one.done // self.engine.block_size)

@@ -21,31 +21,34 @@ from servelab.sched.request import Workload
 
 if TYPE_CHECKING:
     from servelab.sched.replica import Replica
+    from servelab.sched.speculate import Speculating
 
 Choose = Callable[[int], int]
 """Request → replica."""
 
-Router = Callable[[Sequence["Replica"], Workload], Choose]
+Fleet = Sequence["Replica | Speculating"]
+
+Router = Callable[[Fleet, Workload], Choose]
 
 
-def round_robin(replicas: Sequence[Replica], work: Workload) -> Choose:
+def round_robin(replicas: Fleet, work: Workload) -> Choose:
     """In turn, whatever their load."""
     count = len(replicas)
     return lambda i: i % count
 
 
-def random(replicas: Sequence[Replica], work: Workload) -> Choose:
+def random(replicas: Fleet, work: Workload) -> Choose:
     """By a fair die, the same in every run."""
     rng, count = Random(0), len(replicas)
     return lambda i: rng.randrange(count)
 
 
-def least_load(replicas: Sequence[Replica], work: Workload) -> Choose:
+def least_load(replicas: Fleet, work: Workload) -> Choose:
     """To the replica with the fewest tokens still to compute; ties go to the lowest number."""
     return lambda i: min(range(len(replicas)), key=lambda r: (replicas[r].load, r))
 
 
-def affinity(replicas: Sequence[Replica], work: Workload) -> Choose:
+def affinity(replicas: Fleet, work: Workload) -> Choose:
     """To the replica that was given the longest prefix of the prompt, unless the least loaded one is through sooner."""
     home: dict[Hashable, int] = {}
 

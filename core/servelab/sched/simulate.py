@@ -22,6 +22,7 @@ from servelab.sched.engine import Engine
 from servelab.sched.replica import FOREVER, Replica
 from servelab.sched.request import Workload, column
 from servelab.sched.routing import BLIND, Router, round_robin
+from servelab.sched.speculate import Speculating
 
 NEVER = -1
 """In place of a time that never came."""
@@ -67,7 +68,8 @@ def simulate(
         work, engine, never[:], never[:], never[:], never[:], column([0]) * len(work),
         *(tuple(column(()) for _ in range(replicas)) for _ in range(5)),
     )  # fmt: skip
-    fleet = [Replica(log, number, detail) for number in range(replicas)]
+    kind = Speculating if engine.accept else Replica
+    fleet = [kind(log, number, detail) for number in range(replicas)]
     inside: list[int] = []  # who was let in and has not left
     arrival, pool = work.arrival, engine.blocks * engine.block_size
     blind, choose = router in BLIND and not gate, router(fleet, work)

@@ -14,6 +14,7 @@ from servelab.sched import hardware
 from servelab.sched.arrivals import Lengths, Traffic, generate
 from servelab.sched.engine import Engine
 from servelab.sched.metrics import Limits, summary
+from servelab.sched.policies import POLICIES
 from servelab.sched.search import max_goodput
 from servelab.sched.simulate import simulate
 from servelab.sched.sweep import Point, executor, grid, sweep
@@ -50,7 +51,7 @@ def test_run_says_what_the_core_says() -> None:
 
 def test_compare_puts_schedulers_side_by_side() -> None:
     rows = out("compare", "--rate", "20", "--requests", "200", "--slots", "32", "--slo", "8B, server")["schedulers"]
-    assert list(rows) == sorted(["static", "continuous", "chunked", "sjf", "edf"])
+    assert list(rows) == sorted(POLICIES)
     assert rows["static"]["ttft"]["mean_ms"] > 5 * rows["chunked"]["ttft"]["mean_ms"]
     assert all(0 <= row["goodput_percent"] <= 100 for row in rows.values())
     table = call("compare", "--schedulers", "static,chunked", "--requests", "50")[0]

@@ -20,6 +20,9 @@ class Memory(Protocol):
 
     free: int
 
+    def found(self, i: int) -> Sequence[Hashable]:
+        """The cached blocks with which request i could begin."""
+
     def admit(self, i: int, goal: int, reserve: int) -> int:
         """Hold what is cached of request i, which wants `goal` tokens in all and must leave `reserve` blocks free.
 
@@ -41,6 +44,9 @@ class Counted:
 
     def __init__(self, engine: Engine) -> None:
         self.free, self.size = engine.blocks, engine.block_size
+
+    def found(self, i: int) -> Sequence[Hashable]:
+        return ()
 
     def admit(self, i: int, goal: int, reserve: int) -> int:
         return 0 if -(-goal // self.size) <= self.free - reserve else -1
@@ -69,14 +75,14 @@ class Prefixes:
         self.free = self.empty = engine.blocks
         self.refs: dict[Hashable, int] = {}
         self.idle: OrderedDict[Hashable, None] = OrderedDict()  # in order of release
-        self.held: dict[int, list[Hashable]] = {}
+        self.held: dict[int, list[Hashable]] = {}  # blocks that a request holds and others can find
+        self.full: dict[int, int] = {}  # hashed blocks of its prompt that are in memory, those that stay private too
 
     def keys(self, i: int) -> Sequence[Hashable]:
         names = self.work.hashes[i] if self.work.hashes else ()
         return [(self.work.tenant[i], name) for name in names] if self.work.tenant else names
 
     def found(self, i: int) -> list[Hashable]:
-        """The cached blocks with which request i could begin."""
         refs, idle = self.refs, self.idle
         keys = self.keys(i)[: (self.work.prompt[i] - 1) // self.work.hash_block]
         for count, key in enumerate(keys):
@@ -97,7 +103,7 @@ class Prefixes:
                 refs[key] = 1
             else:
                 refs[key] += 1
-        self.held[i] = hits
+        self.held[i], self.full[i] = hits, len(hits)
         return len(hits) * self.work.hash_block
 
     def claim(self, count: int) -> None:
@@ -108,19 +114,19 @@ class Prefixes:
             self.empty += self.unit
 
     def written(self, i: int, tokens: int) -> None:
-        held = self.held[i]
-        full = min(tokens, self.work.prompt[i]) // self.work.hash_block
-        if len(held) >= full:
+        full, done = min(tokens, self.work.prompt[i]) // self.work.hash_block, self.full[i]
+        if done >= full:
             return
-        refs, idle = self.refs, self.idle
-        for key in self.keys(i)[len(held) : full]:
-            if key in refs or key in idle:
-                return  # somebody computed the same meanwhile; ours stays private
-            refs[key] = 1
-            held.append(key)
+        refs, idle, held = self.refs, self.idle, self.held[i]
+        for key in self.keys(i)[done:full]:
+            if key not in refs and key not in idle:  # else somebody computed the same meanwhile; ours stays private
+                refs[key] = 1
+                held.append(key)
+        self.full[i] = full
 
     def release(self, i: int, blocks: int) -> None:
         held, refs, idle = self.held.pop(i), self.refs, self.idle
+        del self.full[i]
         own = blocks - len(held) * self.unit
         self.free += own
         self.empty += own

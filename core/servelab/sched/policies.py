@@ -19,10 +19,18 @@ Key = Callable[[Workload, int], int]
 
 
 class Policy(NamedTuple):
-    """`step`: "mixed", "prompts" or "batch". `key(work, request)`: place in the queue, None for order of arrival."""
+    """`step`: "mixed", "prompts" or "batch". `key(work, request)`: place in the queue, None for order of arrival.
+
+    `match`: whose prompt is cached the longest goes first, while no more than MATCHED wait.
+    """
 
     step: str
     key: Key | None = None
+    match: bool = False
+
+
+MATCHED = 128
+"""Waiting requests up to which a queue is put in order of what is cached (as SGLang does)."""
 
 
 def work_left(work: Workload, i: int) -> int:
@@ -41,5 +49,6 @@ POLICIES: dict[str, Policy] = {
     "chunked": Policy("mixed"),
     "sjf": Policy("mixed", work_left),
     "edf": Policy("mixed", deadline),
+    "prefix": Policy("mixed", match=True),
 }
 """Policies by name."""

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from servelab.sched.memory import Counted, Growth, Memory, Prefixes
-from servelab.sched.policies import POLICIES
+from servelab.sched.policies import MATCHED, POLICIES
 from servelab.sched.standstill import Standstill
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class Scheduler:
 
     def admit(self, chunks: list[Chunk], budget: int, reserve: int) -> int:
         """Take waiting requests into the step while tokens, sequences and memory last; how many."""
+        if self.policy.match and len(self.waiting) <= MATCHED:
+            self.waiting = sorted((-len(self.memory.found(i)), i) for _, i in self.waiting)
         kind, memory, size, waiting, running = self.policy.step, self.memory, self.size, self.waiting, self.running
         seqs, count = self.engine.seqs - len(self.gone), 0
         while waiting and budget > 0 and len(running) < seqs:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Several
 from itertools import accumulate
+from math import fsum
 from operator import mul
 from typing import TYPE_CHECKING
 
@@ -98,4 +99,4 @@ class Speculating(Reference):
 
 def yielded(accept: Several[float]) -> float:
     """Expected tokens of a sequence's step, when guess k holds with probability accept[k] if those before it did."""
-    return 1.0 + sum(accumulate(map(float, accept), mul))
+    return 1 + fsum(accumulate(accept, mul))

@@ -21,14 +21,23 @@ class Replica(Scheduler):
             self.woken = True
         self.queue(i)
 
+    @property
+    def clock(self) -> int:
+        """When the next step is decided: whoever has come by then may be in it."""
+        return self.seen if self.overlap else self.now
+
     def advance(self, until: int) -> None:
         """Run every step that is decided before `until`; an arrival at that moment is seen by the next one."""
         while (self.running or self.waiting) and (self.seen if self.overlap else self.now) < until:
-            chunks, admitted = self.compose()
-            if chunks:
-                self.prefill(chunks, admitted)
-            elif self.n:
-                self.decode(until)  # else all were preempted, for blocks that come free when the last step is heard of
+            self.turn(until)
+
+    def turn(self, until: int) -> None:
+        """Decide once: a step with prompts, or a run of decode steps that ends when `until` is seen."""
+        chunks, admitted = self.compose()
+        if chunks:
+            self.prefill(chunks, admitted)
+        elif self.n:
+            self.decode(until)  # else all were preempted, for blocks that come free when the last step is heard of
 
     def prefill(self, chunks: list[Chunk], admitted: int) -> None:
         """One step with prompts in it; the decodes beside them advance if the policy mixes."""

@@ -57,8 +57,7 @@ class Scheduler:
     def compose(self) -> tuple[list[Chunk], int]:
         """The prompts of the next step, and how many of them are new."""
         memory, size = self.memory, self.size
-        if self.gone or self.late:
-            self.settle()
+        self.settle()
         wanted = self.growth.at(self.step + 1)
         short = wanted > memory.free
         if short:
@@ -193,6 +192,8 @@ class Scheduler:
 
     def settle(self) -> None:
         """Hear who ended: at once when nothing runs, else one step late."""
+        if not self.gone and not self.late:
+            return
         gone, self.gone, self.late = self.gone, self.late, []
         if self.woken or not self.running:
             gone, self.gone = gone + self.gone, []

@@ -61,15 +61,8 @@ def simulate(
 ) -> Log:  # fmt: skip
     """Run the workload to its end; whom the `gate` refuses does not come back. ValueError for fewer than one replica.
     """
-    if not 1 <= replicas <= 4096:
-        raise ValueError(f"{replicas} replicas are outside 1…4096; use at least 1")
-    never = array("q", [NEVER]) * len(work)
-    log = Log(
-        work, engine, never[:], never[:], never[:], never[:], column([0]) * len(work),
-        *(tuple(column(()) for _ in range(replicas)) for _ in range(5)),
-    )  # fmt: skip
-    kind = Speculating if engine.accept else Replica
-    fleet = [kind(log, number, detail) for number in range(replicas)]
+    log = blank(work, engine, replicas)
+    fleet = crew(log, replicas, detail)
     inside: list[int] = []  # who was let in and has not left
     arrival, pool = work.arrival, engine.blocks * engine.block_size
     blind, choose = router in BLIND and not gate, router(fleet, work)
@@ -91,3 +84,21 @@ def simulate(
     for one in fleet:
         one.advance(FOREVER)
     return log
+
+
+def blank(work: Workload, engine: Engine, replicas: int) -> Log:
+    """A log in which nothing has happened. ValueError for fewer than one replica."""
+    if not 1 <= replicas <= 4096:
+        raise ValueError(f"{replicas} replicas are outside 1…4096; use at least 1")
+    never = array("q", [NEVER]) * len(work)
+    return Log(
+        work, engine, never[:], never[:], never[:], never[:], column([0]) * len(work),
+        *(tuple(column(()) for _ in range(replicas)) for _ in range(5)),
+    )  # fmt: skip
+
+
+def crew(log: Log, replicas: int, detail: bool) -> list[Replica | Speculating]:
+    """The replicas that write into a log."""
+    if log.engine.accept:
+        return [Speculating(log, number, detail) for number in range(replicas)]
+    return [Replica(log, number, detail) for number in range(replicas)]

@@ -51,7 +51,11 @@ class Speculating(Reference):
     def advance(self, until: int) -> None:
         """Run every step that is decided before `until`."""
         while (self.running or self.waiting) and self.clock < until:
-            self.iterate()
+            self.turn(until)
+
+    def turn(self, until: int) -> None:
+        """One step."""
+        self.iterate()
 
     def execute(self, decodes: list[tuple[Sequence, int]], chunks: list[tuple[Sequence, int]], admitted: int) -> None:
         start, log = self.now, self.log

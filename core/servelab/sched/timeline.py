@@ -2,7 +2,8 @@
 
 From arrival to its first step a request waits; then come its prefill chunks; from the end of its prompt it decodes
 until it is complete or preempted; a preempted one waits again. In a static batch a slot stays empty from its answer's
-end to the batch's: wasted. Needs a log with detail.
+end to the batch's: wasted. Where prefill and decode are apart, its blocks are transferred in between: they wait for
+room, then move. Needs a log with detail.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import NamedTuple
 from servelab.sched.policies import POLICIES
 from servelab.sched.simulate import Log
 
-WAITING, PREFILL, DECODE, PREEMPTED, WASTED = range(5)
-KINDS = ("waiting", "prefill", "decode", "preempted", "wasted")
+WAITING, PREFILL, DECODE, PREEMPTED, WASTED, TRANSFER = range(6)
+KINDS = ("waiting", "prefill", "decode", "preempted", "wasted", "transfer")
 
 
 class Span(NamedTuple):
@@ -57,7 +58,7 @@ def _life(log: Log, i: int, chunks: list[tuple[int, int, int]], stops: list[tupl
         while at < len(chunks) and chunks[at][0] < stop:
             start, end, tokens = chunks[at]
             if start > since:
-                yield Span(i, PREEMPTED if begun else kind, since, start)
+                yield Span(i, PREEMPTED if begun and tokens else TRANSFER if begun else kind, since, start)
             if tokens:
                 yield Span(i, PREFILL, start, end, tokens)
             since, begun, at = end, True, at + 1

@@ -205,6 +205,17 @@ function choose(state) {
   refresh(side, true);
 }
 
+/** A preset's settings for the side that is chosen; one that stands beside another opens both. */
+function take({ state, beside }) {
+  if (beside) {
+    states.b = { ...presets[beside].state };
+    compare(true);
+    pick("a");
+    refresh("b");
+  }
+  choose(state);
+}
+
 const KEYS = { " ": "play", ",": "back", ".": "forward", Backspace: "restart" };
 
 function key(event) {
@@ -239,7 +250,7 @@ addEventListener("keydown", key);
 addEventListener("click", async (event) => {
   const { act, preset, side: name, claim } = event.target.closest("[data-act], [data-preset], [data-side], [data-claim]")?.dataset ?? {};
   if (act) ACTIONS[act]();
-  else if (preset) choose(presets[preset].state);
+  else if (preset) take(presets[preset]);
   else if (name) pick(name);
   else if (claim && !event.metaKey && !event.ctrlKey) {
     event.preventDefault();

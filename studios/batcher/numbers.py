@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from servelab.sched.hardware import FITTED
 from servelab.sched.metrics import SLOS, summary
 from servelab.sched.simulate import Log
+from servelab.sched.speculate import yielded
 from servelab.sched.timeline import Span
 from servelab.view.frame import f32, i32
 from servelab.view.metric import Metric
@@ -58,17 +59,37 @@ def tiles(state: State, log: Log, curve: Curves) -> list[Metric]:
         "queue", "Waiting", "tiles", max(curve.waiting.data), "requests", "model", "at the clock", 0, "waiting",
         t=curve.t, series=f32(curve.waiting.data),
     ))
-    share = [100 * blocks / state.pool for blocks in curve.blocks.data]
+    room = state.pool * len(log.steps)
+    share = [100 * blocks / room for blocks in curve.blocks.data]
     out.append(Metric(
-        "kv", "KV pool", "tiles", max(share), "%", "model", f"of {state.pool:,} blocks, exact counts", 1, "cached",
+        "kv", "KV pool", "tiles", max(share), "%", "model", f"of {room:,} blocks, exact counts", 1, "cached",
         t=curve.t, series=f32(share),
     ))
+    if log.engine.prefix:
+        out.append(Metric(
+            "cached", "Prompts cached", "tiles", all_of["cached_percent"], "%", "model",
+            "of all prompt tokens came from a prefix cache", 1, "cached",
+        ))
+        return out
+    if log.engine.accept:
+        out.append(Metric(
+            "yielded", "A step yields", "tiles", yields(log), "tokens", "model",
+            f"per sequence; the formula says {yielded(log.engine.accept):.2f} for endless answers", 2, "shared",
+        ))
+        return out
     padding, width = padded(log)
     out.append(Metric(
         "padding", "Static would pad", "tiles", padding, "%", "derived",
         f"decode slots empty in batches of {width}; others pad none while somebody waits", 1, "wasted",
     ))
     return out
+
+
+def yields(log: Log) -> float:
+    """Tokens that a decode got from a step, on average."""
+    decodes = sum(count * n for steps in log.steps for count, n in zip(steps[1::7], steps[2::7], strict=True))
+    said = sum(max(n - 1, 0) for n, finish in zip(log.work.output, log.finish, strict=True) if finish >= 0)
+    return said / decodes if decodes else 1.0
 
 
 def padded(log: Log) -> tuple[float, int]:
@@ -83,7 +104,11 @@ def caption(state: State, log: Log) -> str:
     """What is drawn, and on what the times rest."""
     fitted = (state.hardware, state.model) in FITTED
     costs = "fitted to recordings of vLLM" if fitted else "a roofline, an assumption"
-    return f"{len(log.work):,} requests, {state.model} on {state.hardware}; step costs: {costs}."
+    fleet = f"{state.replicas} × " if state.replicas > 1 else ""
+    where = f"{fleet}{state.hardware}"
+    if state.prefills:
+        where = f"{state.prefills} (prompts) + {state.replicas} (decodes) × {state.hardware}"
+    return f"{len(log.work):,} requests, {state.model} on {where}; step costs: {costs}."
 
 
 def over_time(curve: Curves) -> Plot:

@@ -161,3 +161,26 @@ def test_what_cannot_be_held_is_refused_and_counted() -> None:
     assert (found["refused"], found["finished"], found["ttft"]["n"], found["ttft"]["mean_ms"]) == (5, 0, 0, None)
     found = out("run", "--output", "0", "--requests", "5", "--arrivals", "burst")
     assert (found["finished"], found["ttft"]["n"], found["e2e"]["n"]) == (5, 0, 5)
+
+
+def test_run_speculates_loops_and_splits() -> None:
+    base = ["run", "--requests", "60", "--traffic", "sharegpt", "--rate", "4"]
+    alone, guessed = out(*base), out(*base, "--guesses", "0.9,0.9,0.9")
+    assert guessed["iterations"] < alone["iterations"] and guessed["tpot"]["mean_ms"] < alone["tpot"]["mean_ms"]
+    looped = out(*base, "--clients", "1", "--think", "0.5")
+    assert looped["makespan_s"] == pytest.approx(60 * looped["e2e"]["mean_ms"] / 1e3 + 59 * 0.5, rel=1e-3)
+    split = out(*base, "--prefills", "1", "--link", "50")
+    assert split["finished"] == 60 and split["itl"]["p99_ms"] < alone["itl"]["p99_ms"]
+
+
+@pytest.mark.parametrize(("more", "said"), [
+    (["--guesses", "1.5"], "--guesses='1.5' is outside 0 to 1"),
+    (["--clients", "0"], "--clients=0"),
+    (["--prefills", "-1"], "--prefills=-1"),
+    (["--link", "0"], "--link='0' is outside"),
+    (["--prefills", "1", "--clients", "2"], "use one of the two"),
+    (["--guesses", "0.5", "--token-budget", "256"], "seqs=256"),
+])  # fmt: skip
+def test_run_says_what_cannot_be(more: list[str], said: str) -> None:
+    _, error, code = call("run", "--requests", "5", *more)
+    assert code and said in error

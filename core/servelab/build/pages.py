@@ -76,9 +76,15 @@ def frames(room: Room) -> Folder:
 
 
 def presets(room: Room, url: str) -> dict[str, dict[str, Any]]:
-    """Preset name → {label, note, state, frame}; `url` is the frames folder as the page sees it."""
+    """Preset name → {label, note, state, frame, beside}; `url` is the frames folder as the page sees it."""
     return {
-        name: {"label": p.label, "note": p.note, "state": to_query(p.state), "frame": f"{url}{room.slug}-{name}.json"}
+        name: {
+            "label": p.label,
+            "note": p.note,
+            "state": to_query(p.state),
+            "frame": f"{url}{room.slug}-{name}.json",
+            **({"beside": p.beside} if p.beside else {}),
+        }
         for name, p in room.module.PRESETS.items()
     }
 
@@ -107,6 +113,8 @@ def _room(name: str, receipts: Mapping[str, Receipt]) -> Room:
     module = studio(name)
     baked = {}
     for preset, held in module.PRESETS.items():
+        if held.beside and held.beside not in module.PRESETS:
+            raise BuildError(f"studios/{name}: preset {preset!r} stands beside {held.beside!r}, which is no preset")
         try:
             baked[preset] = bake(module.view(held.state, receipts))
         except (ValueError, TypeError, KeyError) as error:

@@ -13,13 +13,16 @@ from servelab.build.node import digest
 from servelab.build.project import Project
 from servelab.build.runtime import Runtime
 
+FRONT = "batcher"
+"""The studio that the whole site opens with; the list of all is under its picture."""
+
 Plan = list[tuple[str, str, pages.Room | None]]
 """(path, template, studio) of every page."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """`whole`: all studios behind an index; else one studio is the front page, without packages it does not need."""
+    """`whole`: all studios, one of them on the front page too; else a single one, without packages it does not need."""
 
     project: Project
     proof: evidence.Evidence
@@ -59,11 +62,12 @@ class Site:
         plan: Plan = [("receipts/index.html", "receipts.html.j2", None)]
         if "pyscript" in self.folders:
             plan.append(("code/index.html", "code.html.j2", None))
+        front = next((room for room in self.rooms if room.name == FRONT), self.rooms[0])
+        plan.append(("index.html", f"{front.name}/page.html.j2", front))
         if not self.whole:
-            return [*plan, ("index.html", f"{self.rooms[0].name}/page.html.j2", self.rooms[0])]
+            return plan
         return [
             *plan,
-            ("index.html", "index.html.j2", None),
             *((f"{room.slug}/index.html", f"{room.name}/page.html.j2", room) for room in self.rooms),
         ]
 
@@ -75,6 +79,7 @@ class Site:
             "root": root,
             "studio": room.facts() if room else None,
             "studios": [entry.facts() for entry in self.rooms],
+            "front": self.whole and path == "index.html",
             "frame": pages.plain(baked),
             "baked": baked,
             "config": self.config(root, room),

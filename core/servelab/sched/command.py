@@ -36,15 +36,18 @@ def run(
     block_size: o.BlockSize = "16", swap: o.Swap = False, card: o.Card = "H200", model: o.ModelName = "Qwen2.5-7B",
     replicas: o.Replicas = "1", router: o.RouterName = "round_robin", traffic: o.TrafficName = "azure-conversation",
     rate: o.Rate = None, requests: o.Requests = "1000", arrivals: o.Arrivals = None, cv: o.Cv = None,
-    prompt: o.Prompt = None, output: o.Output = None, seed: o.Seed = "0", slo: o.Slo = None, as_json: o.Json = False,
+    prompt: o.Prompt = None, output: o.Output = None, seed: o.Seed = "0", guesses: o.Guesses = None,
+    prefills: o.Prefills = "0", link: o.Link = "64", clients: o.Clients = None, think: o.Think = "0", slo: o.Slo = None,
+    as_json: o.Json = False,
 ) -> None:  # fmt: skip
     """Generated traffic through one scheduler: TTFT, TPOT, ITL, E2E, throughput, goodput."""
     with errors():
-        work = generate(o.traffic(traffic, rate, requests, arrivals, cv, prompt, output), _seed(seed))
+        flow = o.traffic(traffic, rate, requests, "burst" if clients else arrivals, cv, prompt, output)
+        work = generate(flow, _seed(seed))
         m = o.machine(scheduler, budget, slots, blocks, block_size, swap, card, model, replicas, router)
-        level = o.limits(slo)
+        m, level = o.guessing(m, guesses, card), o.limits(slo)
         with progress("simulating"):
-            found = summary(simulate(work, m.engine, m.replicas, m.router), level)
+            found = summary(o.play(work, m, prefills, link, model, clients, think), level)
     if as_json:
         return print_json(found | {"basis": "model", "step_costs": m.source, "scheduler": scheduler})
     return show.run(f"{scheduler}, {traffic}, {m.about}", found)

@@ -83,6 +83,20 @@ def roofline(device: Device, model: Model, heads: int) -> Cost:
     )
 
 
+DRAFT = "Qwen2.5-0.5B"
+"""The model that guesses for another, where nothing else is said."""
+
+
+def draft(card: str) -> int:
+    """What one pass of DRAFT takes on a card, ps: reading its weights, a roofline; its small KV cache is left out."""
+    return roofline(entry("card", card, DEVICES), MODELS[DRAFT], QUERY_HEADS[DRAFT]).weights
+
+
+def link(model: str, gigabytes_per_s: float) -> int:
+    """What it takes to move one prompt token's KV cache, ps."""
+    return round(PS * kv_bytes(MODELS[model], "bf16", 1) / (gigabytes_per_s * 1e9))
+
+
 def pool(card: str, model: str, block_size: int = 16, share: float = 0.9) -> int:
     """KV blocks that fit beside the weights in a share of the card's memory, at least 1. ValueError when none does."""
     room = CARDS[card].mib * 2**20 * share - weight_bytes(MODELS[model], "bf16")

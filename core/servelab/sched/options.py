@@ -11,10 +11,14 @@ import typer
 from servelab.kv.limits import beginning, entry, short, whole
 from servelab.sched import hardware
 from servelab.sched.arrivals import GAPS, Lengths, Traffic
+from servelab.sched.closed import closed
+from servelab.sched.disaggregate import Pools, disaggregate
 from servelab.sched.engine import Engine
 from servelab.sched.metrics import SLOS, Limits
 from servelab.sched.policies import POLICIES
+from servelab.sched.request import PS, Workload
 from servelab.sched.routing import ROUTERS, Router
+from servelab.sched.simulate import Log, simulate
 from servelab.sched.traffic import NAMED
 
 Scheduler = Annotated[str, typer.Option("--scheduler", help=f"One of {', '.join(POLICIES)}.", metavar="NAME")]
@@ -42,6 +46,16 @@ Arrivals = Annotated[
 Cv = Annotated[str | None, typer.Option("--cv", help="Burstiness of gamma arrivals; 1 is Poisson.", metavar="X")]
 Prompt = Annotated[str | None, typer.Option("--prompt", help="Every prompt's tokens, not drawn.", metavar="N")]
 Output = Annotated[str | None, typer.Option("--output", help="Every answer's tokens.", metavar="N")]
+Guesses = Annotated[
+    str | None,
+    typer.Option("--guesses", help="Speculate: how likely each guess of a draft holds, as 0.8,0.7.", metavar="LIST"),
+]
+Prefills = Annotated[str, typer.Option("--prefills", help="So many more replicas only for prompts.", metavar="N")]
+Link = Annotated[str, typer.Option("--link", help="GB/s from each of those.", metavar="X")]
+Clients = Annotated[
+    str | None, typer.Option("--clients", help="A closed loop of so many, instead of arrivals.", metavar="N")
+]
+Think = Annotated[str, typer.Option("--think", help="Seconds between answer and question.", metavar="X")]
 Seed = Annotated[str, typer.Option("--seed", help="Of the draws.", metavar="N")]
 Slo = Annotated[
     str | None,
@@ -100,6 +114,33 @@ def traffic(
         length = whole("--output", output, 0, 10**7)
         base = replace(base, output=Lengths(mean=length) if length else Lengths(low=0, high=0))
     return base
+
+
+def guessing(m: Machine, text: str | None, card: str) -> Machine:
+    """The machine with a draft that guesses: hardware.DRAFT on the same card."""
+    if text is None:
+        return m
+    accept = tuple(numbers("--guesses", text, 0, 1, "a probability"))
+    card = beginning("--hardware", card, hardware.DEVICES)
+    cost = replace(m.engine.cost, draft=hardware.draft(card))
+    return replace(m, engine=replace(m.engine, cost=cost, accept=accept))
+
+
+def play(
+    work: Workload, m: Machine, prefills: str, link: str, model: str, clients: str | None, think: str
+) -> Log:  # fmt: skip
+    """The workload through the machine: at its own times, in a closed loop, or with prefill and decode apart."""
+    apart = whole("--prefills", prefills, 0, 2048, "0 for none")
+    speed = number("--link", link, 1e-3, 1e6, "GB/s")
+    pause = round(number("--think", think, 0, 1e6, "seconds") * PS)
+    if apart and clients is not None:
+        raise ValueError("--prefills and --clients: a closed loop is not simulated apart; use one of the two")
+    if apart:
+        moving = hardware.link(beginning("--model", model, hardware.QUERY_HEADS), speed)
+        return disaggregate(work, Pools(m.engine, m.engine, apart, m.replicas, moving))
+    if clients is not None:
+        return closed(work, m.engine, whole("--clients", clients, 1, 2**20), pause, m.replicas, m.router)
+    return simulate(work, m.engine, m.replicas, m.router)
 
 
 def limits(text: str | None) -> Limits | None:

@@ -21,22 +21,23 @@ KINDS = ("waiting", "prefill", "decode", "preempted", "wasted", "transfer")
 
 
 class Span(NamedTuple):
-    """`request` did `kind` (an index of KINDS) from `start` to `end`, ps; `tokens`: prompt tokens, or answers'."""
+    """`request` did `kind` (an index of KINDS) on `replica` from `start` to `end`, ps; with `tokens`."""
 
     request: int
     kind: int
     start: int
     end: int
     tokens: int = 0
+    replica: int = 0
 
 
 def spans(log: Log) -> list[Span]:
     """All spans, request by request, each request's in order of time."""
-    chunks: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    chunks: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
     stops: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for rows in log.chunks:
+    for number, rows in enumerate(log.chunks):
         for start, end, i, tokens in zip(rows[::4], rows[1::4], rows[2::4], rows[3::4], strict=True):
-            chunks[i].append((start, end, tokens))
+            chunks[i].append((start, end, tokens, number))
     for rows in log.preempted:
         for t, i, said in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
             stops[i].append((t, said))
@@ -46,24 +47,26 @@ def spans(log: Log) -> list[Span]:
         if replica >= 0:
             out += _life(log, i, chunks[i], stops[i])
             if i in wasted:
-                out.append(Span(i, WASTED, log.finish[i], wasted[i]))
+                out.append(Span(i, WASTED, log.finish[i], wasted[i], 0, replica))
     return out
 
 
-def _life(log: Log, i: int, chunks: list[tuple[int, int, int]], stops: list[tuple[int, int]]) -> Iterator[Span]:
+def _life(log: Log, i: int, chunks: list[tuple[int, int, int, int]], stops: list[tuple[int, int]]) -> Iterator[Span]:
     """One request between its preemptions."""
-    since, kind, said, at = log.work.arrival[i], WAITING, 0, 0
+    since, kind, said, at, home = log.work.arrival[i], WAITING, 0, 0, log.replica[i]
     for stop, said_then in [*stops, (log.finish[i], log.work.output[i])]:
         begun = False
         while at < len(chunks) and chunks[at][0] < stop:
-            start, end, tokens = chunks[at]
-            if start > since:
-                yield Span(i, PREEMPTED if begun and tokens else TRANSFER if begun else kind, since, start)
+            start, end, tokens, place = chunks[at]
+            if start > since and begun and not tokens:
+                yield Span(i, TRANSFER, since, start, log.work.prompt[i], home)
+            elif start > since:
+                yield Span(i, PREEMPTED if begun else kind, since, start, 0, home)
             if tokens:
-                yield Span(i, PREFILL, start, end, tokens)
+                yield Span(i, PREFILL, start, end, tokens, place)
             since, begun, at = end, True, at + 1
         if stop > since:
-            yield Span(i, DECODE if begun and said_then else kind, since, stop, said_then - said)
+            yield Span(i, DECODE if begun and said_then else kind, since, stop, said_then - said, home)
         since, kind, said = stop, PREEMPTED, said_then
 
 
@@ -83,10 +86,11 @@ def slots(log: Log, found: list[Span]) -> dict[Span, tuple[int, int]]:
     """Span → (replica, slot) of all that occupy one: a slot is taken at admission and left at the end or preemption."""
     stays: list[tuple[int, int, list[Span]]] = []
     for span in found:
-        if span.kind in (WAITING, PREEMPTED):
+        if span.kind in (WAITING, PREEMPTED, TRANSFER):
             continue
         last = stays[-1] if stays else None
-        if last and last[2][-1].request == span.request and last[2][-1].end == span.start:
+        goes_on = last and (last[2][-1].request, last[2][-1].end, last[2][-1].replica)
+        if last and goes_on == (span.request, span.start, span.replica):
             last[2].append(span)
             stays[-1] = last[0], span.end, last[2]
         else:
@@ -99,7 +103,7 @@ def slots(log: Log, found: list[Span]) -> dict[Span, tuple[int, int]]:
         while busy and busy[0][0] <= start:
             _, replica, slot = heappop(busy)
             heappush(free[replica], slot)
-        replica = log.replica[parts[0].request]
+        replica = parts[0].replica
         if free[replica]:
             slot = heappop(free[replica])
         else:

@@ -26,10 +26,11 @@ NAMED: dict[str, Traffic] = {
     "mooncake-conversation": _like(q.MOONCAKE_CONVERSATION_PROMPT, q.MOONCAKE_CONVERSATION_OUTPUT, 3.40, 3.03),
     "sharegpt": _like(q.SHAREGPT_PROMPT, q.SHAREGPT_OUTPUT, 4.0, 1.0),
     "short": Traffic(20.0, 1000, Lengths("lognormal", 256, 0.8, 8, 2048), Lengths("lognormal", 64, 0.6, 4, 256)),
+    "cplan": Traffic(1.5, 100, Lengths("uniform", low=64, high=511), Lengths("uniform", low=16, high=127)),
     "long": Traffic(4.0, 1000, Lengths("lognormal", 2048, 0.6, 64, 12000), Lengths("lognormal", 96, 0.6, 8, 384)),
 }
 """Rates in requests/s and coefficients of variation of the time between arrivals as measured in each trace; ShareGPT
-has no clock."""
+has no clock. cplan: the lengths of a published comparison of static and continuous batching."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from servelab.sched.simulate import Log
-from servelab.sched.timeline import DECODE, KINDS, PREEMPTED, PREFILL, WAITING, WASTED, Span, slots
+from servelab.sched.timeline import DECODE, KINDS, PREEMPTED, PREFILL, TRANSFER, WAITING, WASTED, Span, slots
 from servelab.view.frame import Area, Column, f32, i32
 from servelab.view.gantt import Gantt
 from servelab.view.words import Text
@@ -23,9 +24,12 @@ def gantt_panel(log: Log, found: list[Span], rows: str, title: str, caption: str
     """`rows`: "slots" (who occupies a place in the engine) or "requests" (waiting included)."""
     if rows == "slots":
         places = slots(log, found)
-        most = max((slot for _, slot in places.values()), default=-1) + 1
-        shown = [(span, replica * most + slot) for span, (replica, slot) in places.items()]
-        count = most * len(log.steps)
+        most = [0] * len(log.steps)
+        for replica, slot in places.values():
+            most[replica] = max(most[replica], slot + 1)
+        above = [sum(most[:replica]) + replica for replica in range(len(most))]  # an empty row between two replicas
+        shown = [(span, above[replica] + slot) for span, (replica, slot) in places.items()]
+        count = sum(most) + len(most) - 1
     else:
         shown, count = [(span, span.request) for span in found], len(log.work)
     present = {span.kind for span, _ in shown}
@@ -50,39 +54,34 @@ class Curves:
 
 
 def curves(log: Log, found: list[Span]) -> Curves:
-    """Of one replica's log with detail, at the beginning of every step row and at the end."""
-    changes = sorted(
-        (at // TICK, by) for span in found if span.kind in (WAITING, PREEMPTED) for at, by in
-        ((span.start, 1), (span.end, -1))
-    )  # fmt: skip
+    """Of a log with detail, all replicas together, at every tick at which a step begins or ends."""
+    changes: list[tuple[int, int, int, int, int]] = []  # tick, and what it adds to each
+    for span in found:
+        if span.kind in (WAITING, PREEMPTED):
+            changes += [(span.start // TICK, 0, 1, 0, 0), (span.end // TICK, 0, -1, 0, 0)]
+    for steps, held in zip(log.steps, log.held, strict=True):
+        before = (0, 0, 0)
+        end = -1
+        rows = zip(steps[::7], steps[2::7], steps[5::7], steps[6::7], held, strict=True)
+        for start, n, tokens, took, blocks in rows:
+            if end >= 0 and start // TICK > end:
+                changes.append((end, -before[0], 0, -before[1], -before[2]))
+                before = (0, 0, 0)
+            now = n, blocks, n + tokens
+            changes.append((start // TICK, now[0] - before[0], 0, now[1] - before[1], now[2] - before[2]))
+            before, end = now, (start + took) // TICK
+        if end >= 0:
+            changes.append((end, -before[0], 0, -before[1], -before[2]))
     columns = [array("i") for _ in range(5)]
-    at = queue = end = 0
-    rows = [(*row, held) for row, held in zip(_steps(log), log.held[0], strict=True)]
-    for start, n, tokens, took, held in rows:
-        if start > end:
-            _add(columns, end, 0, queue, 0, 0)
-        while at < len(changes) and changes[at][0] <= start:
-            queue += changes[at][1]
-            at += 1
-        _add(columns, start, n, queue, held, n + tokens)
-        end = start + took
-    _add(columns, end, 0, 0, 0, 0)
+    sums = [0] * 4
+    for tick, *by in sorted(changes, key=itemgetter(0)):
+        sums = [total + change for total, change in zip(sums, by, strict=True)]
+        if columns[0] and columns[0][-1] == tick:
+            for column in columns:
+                column.pop()
+        for column, value in zip(columns, (tick, *sums), strict=True):
+            column.append(value)
     return Curves(*(Column("i32", column) for column in columns))
-
-
-def _steps(log: Log) -> Iterator[tuple[int, int, int, int]]:
-    """Start tick, decodes, prompt tokens and ticks of every step row of replica 0."""
-    steps = log.steps[0]
-    for start, n, tokens, took in zip(steps[::7], steps[2::7], steps[5::7], steps[6::7], strict=True):
-        yield start // TICK, n, tokens, (start + took) // TICK - start // TICK
-
-
-def _add(columns: list[array[int]], *row: int) -> None:
-    if columns[0] and columns[0][-1] == row[0]:
-        for column in columns:
-            column.pop()
-    for column, value in zip(columns, row, strict=True):
-        column.append(value)
 
 
 TEMPLATES = (
@@ -138,6 +137,9 @@ def gaps(log: Log, found: list[Span], i: int) -> list[tuple[int, int, str]]:
             out.append((span.start, span.end - span.start, words))
         elif span.kind == PREEMPTED:
             out.append((span.start, span.end - span.start, "gave its KV blocks to others and waits to come back"))
+        elif span.kind == TRANSFER:
+            words = f"its {span.tokens:,} prompt tokens wait for room on a decode replica, and move there"
+            out.append((span.start, span.end - span.start, words))
         elif span.kind == DECODE:
             out += [(t, took, words) for t, took, words in _stalls(log, found, span)]
         elif span.kind == WASTED:
@@ -147,7 +149,9 @@ def gaps(log: Log, found: list[Span], i: int) -> list[tuple[int, int, str]]:
 
 def _stalls(log: Log, found: list[Span], decode: Span) -> Iterator[tuple[int, int, str]]:
     """Steps with others' prompts during a decode: every token of it waits for them."""
-    ahead = [s for s in found if s.kind == PREFILL and decode.start <= s.start < decode.end]
+    ahead = [
+        s for s in found if s.kind == PREFILL and s.replica == decode.replica and decode.start <= s.start < decode.end
+    ]
     by_step: dict[tuple[int, int], list[Span]] = {}
     for span in ahead:
         by_step.setdefault((span.start, span.end), []).append(span)

@@ -18,11 +18,13 @@ from servelab.view.frame import Frame
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A named state: `label` on the button, `note` says in one sentence what to look at."""
+    """A named state: `label` on the button, `note` says in one sentence what to look at; `beside`: the preset that is
+    B next to it, if any."""
 
     label: str
     state: Any
     note: str
+    beside: str = ""
 
 
 class Studio(Protocol):

@@ -3,7 +3,7 @@
 
 import { colour, h, hue, num, tell } from "../dom.mjs";
 
-const HATCH = { waiting: [0, 6], preempted: [6, 6], wasted: [6, 0] }; // from (0, a) to (6, b): shape beside colour
+const HATCH = { waiting: [0, 6], preempted: [6, 6], wasted: [6, 0], transfer: [3, 3] }; // from (0, a) to (6, b): shape beside colour
 
 class Gantt {
   constructor(el, ctx) {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from servelab.sched.hardware import FITTED
-from servelab.sched.metrics import SLOS, summary
 from servelab.sched.simulate import Log
 from servelab.sched.speculate import yielded
 from servelab.sched.timeline import Span
@@ -15,18 +14,15 @@ from servelab.view.plot import Plot
 from servelab.view.schedule import Curves, gaps
 from servelab.view.words import Cell, Table
 
+Summary = dict[str, Any]
+"""What servelab.sched.metrics.summary says of the run under the chosen service level."""
+
 if TYPE_CHECKING:
     from studios.batcher.view import State
 
 
-def found(state: State, log: Log) -> dict[str, Any]:
-    """The run's summary under the chosen service level."""
-    return summary(log, SLOS[state.slo])
-
-
-def headline(state: State, log: Log) -> str:
+def headline(state: State, all_of: Summary) -> str:
     """One sentence for who hears the page."""
-    all_of = found(state, log)
     mean = all_of["ttft"]["mean_ms"]
     wait = "nobody got a token" if mean is None else f"the first token comes after {mean:,.0f} ms on average"
     return (
@@ -35,9 +31,8 @@ def headline(state: State, log: Log) -> str:
     )
 
 
-def tiles(state: State, log: Log, curve: Curves) -> list[Metric]:
+def tiles(state: State, log: Log, all_of: Summary, curve: Curves) -> list[Metric]:
     """Latencies of the whole run, then what is going on at the clock's tick."""
-    all_of = found(state, log)
     out = []
     for key, title, tone in (("ttft", "TTFT p50", "prefill"), ("itl", "ITL p99", "decode")):
         row = all_of[key]
@@ -126,9 +121,8 @@ def over_time(curve: Curves) -> Plot:
     return Plot("over_time", "Batch and queue", "below", traces, "seconds", "requests", "model", alt)
 
 
-def percentiles(state: State, log: Log) -> Table:
+def percentiles(all_of: Summary) -> Table:
     """Every latency with n and the 95 % interval of its 99th percentile."""
-    all_of = found(state, log)
     rows: list[tuple[Cell, ...]] = []
     for key in ("ttft", "tpot", "itl", "e2e"):
         row = all_of[key]

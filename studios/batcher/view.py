@@ -10,7 +10,7 @@ from servelab.receipt.schema import Receipt
 from servelab.sched import hardware
 from servelab.sched.admission import ADMISSIONS
 from servelab.sched.arrivals import GAPS
-from servelab.sched.metrics import SLOS
+from servelab.sched.metrics import SLOS, summary
 from servelab.sched.policies import POLICIES
 from servelab.sched.routing import ROUTERS
 from servelab.sched.traffic import NAMED
@@ -117,7 +117,7 @@ SHARED = State(
 
 PRESETS = {
     "chunked": Preset(
-        "Chunked prefill", State(),
+        "Chunked", State(),
         "Prompts in chunks beside the decodes: an iteration never holds more than the budget.",
     ),
     "continuous": Preset(
@@ -125,7 +125,7 @@ PRESETS = {
         "A slot is filled as soon as it is free. The lengths are those of a published comparison with static batches.",
     ),
     "static": Preset(
-        "Static batching", State(scheduler="static", traffic="cplan", rate=24.0, requests=100, slots=16),
+        "Static", State(scheduler="static", traffic="cplan", rate=24.0, requests=100, slots=16),
         "A batch ends before the next begins: crossed slots are paid for and empty until the longest answer is done. "
         "B fills them at once.",
         beside="continuous",
@@ -182,19 +182,19 @@ def view(state: State, receipts: Mapping[str, Receipt]) -> Frame:
     """The Frame of a state. ValueError where a setting contradicts another, with the fix."""
     log, found = played(replace(state, rows="slots", slo="8B, server", request=0))
     end = max([log.work.arrival[-1], *log.finish]) // TICK + 1
-    curve = curves(log, found)
+    curve, all_of = curves(log, found), summary(log, SLOS[state.slo])
     marks = sorted({t for i, t in enumerate(log.finish) if log.replica[i] >= 0} | {t for t in log.first if t >= 0})
     clock = Clock(end, "ms", i32(sorted({t // TICK for t in marks})), end * 2 // 5)
     return Frame(
-        numbers.headline(state, log),
+        numbers.headline(state, all_of),
         clock,
         (
-            *numbers.tiles(state, log, curve),
+            *numbers.tiles(state, log, all_of, curve),
             gantt_panel(log, found, state.rows, f"Who is in the engine ({state.scheduler})" if state.rows == "slots"
                         else f"Every request ({state.scheduler})", numbers.caption(state, log)),
             story(log, found, "What happens"),
             numbers.over_time(curve),
-            numbers.percentiles(state, log),
+            numbers.percentiles(all_of),
             numbers.waits(state, log, found),
         ),
     )  # fmt: skip

@@ -169,9 +169,13 @@ class Growth:
 
     def need(self, n: int, step: int, steps: int) -> int:
         """Blocks that n sequences take in the `steps` steps after `step`."""
-        size, wants, after = self.size, self.wants, step + 1
+        size, wants = self.size, self.wants
         cycles, rest = divmod(steps, size)
-        return n * cycles + sum([wants[(after + j) % size] for j in range(rest)])
+        begin = (step + 1) % size
+        end = begin + rest
+        if end <= size:
+            return n * cycles + sum(wants[begin:end])
+        return n * cycles + sum(wants[begin:]) + sum(wants[: end - size])
 
     def affordable(self, n: int, step: int, steps: int, free: int) -> int:
         """How many of the `steps` steps after `step`, for which there are `free` blocks; enough for one is there."""

@@ -96,8 +96,9 @@ class Replica(Scheduler):
         self.go_on(start, extra)
         took += extra
         self.record(start, k, n, width, ctx, 0, took)
-        self.seen = start + total(line, ctx, n, k - 1) if self.overlap else start
         self.now = self.spoken = start + took
+        last = max(line.floor, line.base + line.slope * (ctx + n * k))
+        self.seen = self.now - extra - last if self.overlap else start
         self.ctx = ctx + n * k
         self.step += k
         self.load -= n * k
@@ -105,12 +106,14 @@ class Replica(Scheduler):
 
     def record(self, *row: int) -> None:
         self.steps.extend(row)
-        self.held.extend([self.engine.blocks - self.memory.free] if self.detail else ())
+        if self.detail:
+            self.held.append(self.engine.blocks - self.memory.free)
 
     def go_on(self, start: int, extra: int = 0) -> None:
         """Every decode gets its next token from the step that begins at `start`."""
-        for count, late in self.still.end(self.n, start, extra):
-            self.stalls.extend((len(self.steps) // 7, count, late))
+        if self.still.rows or extra:
+            for count, late in self.still.end(self.n, start, extra):
+                self.stalls.extend((len(self.steps) // 7, count, late))
 
     def speak(self, i: int, context: int) -> None:
         """Request i's prompt is complete: it has its next token, and decodes from the next step on."""

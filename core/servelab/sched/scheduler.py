@@ -56,10 +56,13 @@ class Scheduler:
 
     def compose(self) -> tuple[list[Chunk], int]:
         """The prompts of the next step, and how many of them are new."""
-        memory, size = self.memory, self.size
         self.settle()
+        memory, size = self.memory, self.size
         wanted = self.growth.at(self.step + 1)
         short = wanted > memory.free
+        if not (short or self.waiting or self.part):
+            self.short = False
+            return [], 0
         if short:
             wanted = self.make_room()
         budget = self.engine.budget - (self.n if self.policy.step == "mixed" else 0)

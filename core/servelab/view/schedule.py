@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from operator import itemgetter
 
 from servelab.sched.simulate import Log
@@ -15,6 +16,9 @@ from servelab.view.words import Text
 
 TICK = 10**9
 """ps in a tick."""
+
+FOREVER = 2**63
+"""A tick that never comes."""
 
 LAST = 2**24
 """The last tick up to which float32 columns of spans are good to 1 ms: 4 hours and 40 minutes."""
@@ -54,34 +58,45 @@ class Curves:
 
 
 def curves(log: Log, found: list[Span]) -> Curves:
-    """Of a log with detail, all replicas together, at every tick at which a step begins or ends."""
-    changes: list[tuple[int, int, int, int, int]] = []  # tick, and what it adds to each
-    for span in found:
-        if span.kind in (WAITING, PREEMPTED):
-            changes += [(span.start // TICK, 0, 1, 0, 0), (span.end // TICK, 0, -1, 0, 0)]
-    for steps, held in zip(log.steps, log.held, strict=True):
-        before = (0, 0, 0)
-        end = -1
-        rows = zip(steps[::7], steps[2::7], steps[5::7], steps[6::7], held, strict=True)
-        for start, n, tokens, took, blocks in rows:
-            if end >= 0 and start // TICK > end:
-                changes.append((end, -before[0], 0, -before[1], -before[2]))
-                before = (0, 0, 0)
-            now = n, blocks, n + tokens
-            changes.append((start // TICK, now[0] - before[0], 0, now[1] - before[1], now[2] - before[2]))
-            before, end = now, (start + took) // TICK
-        if end >= 0:
-            changes.append((end, -before[0], 0, -before[1], -before[2]))
-    columns = [array("i") for _ in range(5)]
-    sums = [0] * 4
-    for tick, *by in sorted(changes, key=itemgetter(0)):
-        sums = [total + change for total, change in zip(sums, by, strict=True)]
-        if columns[0] and columns[0][-1] == tick:
+    """Of a log with detail, all replicas together, at every tick at which a step begins or the engine comes to rest."""
+    waits = [span for span in found if span.kind in (WAITING, PREEMPTED)]
+    begins = sorted([span.start // TICK for span in waits]) + [FOREVER]
+    ends = sorted([span.end // TICK for span in waits]) + [FOREVER]
+    now = [(0, 0, 0)] * len(log.steps)  # of each replica
+    running = blocks = tokens = begun = ended = 0
+    columns = t, *_ = [array("i") for _ in range(5)]
+    for tick, replica, n, held, took in _changes(log):
+        before = now[replica]
+        now[replica] = n, held, took
+        running += n - before[0]
+        blocks += held - before[1]
+        tokens += took - before[2]
+        while begins[begun] <= tick:
+            begun += 1
+        while ends[ended] <= tick:
+            ended += 1
+        if t and t[-1] == tick:
             for column in columns:
                 column.pop()
-        for column, value in zip(columns, (tick, *sums), strict=True):
+        for column, value in zip(columns, (tick, running, begun - ended, blocks, tokens), strict=True):
             column.append(value)
     return Curves(*(Column("i32", column) for column in columns))
+
+
+def _changes(log: Log) -> list[tuple[int, int, int, int, int]]:
+    """(tick, replica, decodes, KV blocks, tokens) whenever a step begins, and zeros when a replica comes to rest."""
+    out: list[tuple[int, int, int, int, int]] = []
+    for replica, (steps, held) in enumerate(zip(log.steps, log.held, strict=True)):
+        end = -1
+        for start, n, tokens, took, blocks in zip(steps[::7], steps[2::7], steps[5::7], steps[6::7], held, strict=True):
+            begin = start // TICK
+            if 0 <= end < begin:
+                out.append((end, replica, 0, 0, 0))
+            out.append((begin, replica, n, blocks, n + tokens))
+            end = (start + took) // TICK
+        if end >= 0:
+            out.append((end, replica, 0, 0, 0))
+    return sorted(out, key=itemgetter(0)) if len(log.steps) > 1 else out
 
 
 TEMPLATES = (
@@ -118,10 +133,14 @@ def story(log: Log, found: list[Span], title: str, area: Area = "side") -> Text:
 
 
 def _before(waits: list[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """By (arrival, admission): how many of those who came earlier still wait then."""
+    """By (arrival, admission), given in order: how many of those who came earlier still wait then."""
     out: dict[tuple[int, int], int] = {}
-    for k, (arrival, admitted) in enumerate(waits):
-        out[arrival, admitted] = sum(end > arrival for _, end in waits[max(0, k - 1000) : k])
+    here: list[int] = []
+    for arrival, admitted in waits:
+        while here and here[0] <= arrival:
+            heappop(here)
+        out[arrival, admitted] = len(here)
+        heappush(here, admitted)
     return out
 
 

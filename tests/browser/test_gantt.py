@@ -11,8 +11,8 @@ from studio_page import live, redrawn, tiles
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Any]
-PICTURE = "[data-kind=gantt] canvas[role=img]"
-READOUT = "[data-kind=gantt] .readout"
+PICTURE = "#stage-a [data-kind=gantt] canvas[role=img]"
+READOUT = "#stage-a [data-kind=gantt] .readout"
 
 
 @pytest.fixture
@@ -34,11 +34,11 @@ def test_every_preset_draws_what_its_legend_names(batcher: Any) -> None:
     busy = {"prefill", "decode"}
     for preset, legend in {"chunked": busy, "static": {*busy, "wasted"}, "flood": busy}.items():
         redrawn(batcher, lambda preset=preset: batcher.click(f"[data-preset={preset}]"))
-        assert set(batcher.locator("[data-kind=gantt] .legend li").all_inner_texts()) == legend
+        assert set(batcher.locator("#stage-a [data-kind=gantt] .legend li").all_inner_texts()) == legend
 
 
 def test_a_request_is_pointed_at_and_chosen(batcher: Any) -> None:
-    canvas = batcher.locator("[data-kind=gantt] canvas").nth(1)
+    canvas = batcher.locator("#stage-a [data-kind=gantt] canvas").nth(1)
     box = canvas.bounding_box()
     canvas.hover(position={"x": box["width"] * 0.3, "y": 6})
     expect(batcher.locator(READOUT)).to_contain_text("Request")
@@ -86,3 +86,37 @@ def test_why_a_request_waited_is_told(batcher: Any) -> None:
     redrawn(batcher, lambda: batcher.press("#c-request", "Tab"))
     expect(batcher.locator("#below")).to_contain_text("Why did request 60 wait?")
     expect(batcher.locator("#below")).to_contain_text("waits in the queue while")
+
+
+def test_a_preset_that_stands_beside_another_opens_both(batcher: Any) -> None:
+    batcher.click("[data-preset=apart]")
+    expect(batcher.locator("#stage-b .caption")).to_contain_text("2 × H200")
+    expect(batcher.locator("#stage-a .caption")).to_contain_text("1 (prompts) + 1 (decodes)")
+    assert batcher.locator("[data-preset=together]").count() == 0  # it is there only beside the other
+    batcher.select_option("#c-rows", "requests")
+    expect(batcher.locator("#stage-a .legend")).to_contain_text("transfer")
+    batcher.reload()
+    live(batcher)
+    expect(batcher.locator("#stage-b .caption")).to_contain_text("2 × H200")
+    expect(batcher.locator("#stage-a .legend")).to_contain_text("transfer")
+
+
+def test_the_front_page_is_the_batcher_with_the_list_of_studios_under_it(page_watch: Open) -> None:
+    page = live(page_watch(""))
+    assert page.inner_text("h1") == "Batcher"
+    assert [link.get_attribute("href") for link in page.locator(".studios a").all()] == ["batcher/", "kv-desk/"]
+    assert page.locator("#stage-a canvas").first.bounding_box()["y"] < page.locator(".studios").bounding_box()["y"]
+    redrawn(page, lambda: page.click("[data-preset=flood]"))
+    assert "flood" in page.locator("[aria-pressed=true][data-preset]").get_attribute("data-preset")
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"prefills": "1", "guesses": "2"}, "go without"),
+    ({"guesses": "4", "slots": "64", "budget": "128"}, "each sequence wants 5"),
+    ({"arrivals": "closed", "gate": "token_bucket"}, "closed loop"),
+])  # fmt: skip
+def test_what_is_not_simulated_together_says_so(page_watch: Open, change: dict[str, str], said: str) -> None:
+    query = "&".join(f"{key}={value}" for key, value in change.items())
+    page = live(page_watch(f"batcher/#{query}"))
+    expect(page.locator("#status")).to_contain_text(said)
+    assert page.locator("#stage-a canvas").first.is_visible()

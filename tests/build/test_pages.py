@@ -182,9 +182,9 @@ def test_an_unbound_claim_fails_the_build(name: str, project: Project) -> None:
 
 def test_an_undefined_name_in_a_template_names_the_template(elsewhere: Callable[..., Project]) -> None:
     spoiled = elsewhere("site/templates")
-    (spoiled.site / "templates/index.html.j2").write_text("{{ nobody_gave_this }}")
-    with pytest.raises(BuildError, match=r"index\.html\.j2.*nobody_gave_this"):
-        pages.render(pages.environment(spoiled), "index.html.j2", {})
+    (spoiled.site / "templates/receipts.html.j2").write_text("{{ nobody_gave_this }}")
+    with pytest.raises(BuildError, match=r"receipts\.html\.j2.*nobody_gave_this"):
+        pages.render(pages.environment(spoiled), "receipts.html.j2", {})
 
 
 @pytest.mark.parametrize(

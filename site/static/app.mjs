@@ -205,15 +205,15 @@ function choose(state) {
   refresh(side, true);
 }
 
-/** A preset's settings for the side that is chosen; one that stands beside another opens both. */
+/** A preset; one that stands beside another opens both sides. */
 function take({ state, beside }) {
   if (beside) {
-    states.b = { ...presets[beside].state };
+    side = "a";
+    states.b = presets[beside].state;
     compare(true);
-    pick("a");
-    refresh("b");
   }
   choose(state);
+  if (beside) refresh("b");
 }
 
 const KEYS = { " ": "play", ",": "back", ".": "forward", Backspace: "restart" };

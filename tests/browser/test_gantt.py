@@ -34,7 +34,9 @@ def test_every_preset_draws_what_its_legend_names(batcher: Any) -> None:
     busy = {"prefill", "decode"}
     for preset, legend in {"chunked": busy, "static": {*busy, "wasted"}, "flood": busy}.items():
         redrawn(batcher, lambda preset=preset: batcher.click(f"[data-preset={preset}]"))
-        assert set(batcher.locator("#stage-a [data-kind=gantt] .legend li").all_inner_texts()) == legend
+        found = batcher.locator("#stage-a [data-kind=gantt] .legend li")
+        expect(found).to_have_count(len(legend))
+        assert set(found.all_inner_texts()) == legend
 
 
 def test_a_request_is_pointed_at_and_chosen(batcher: Any) -> None:

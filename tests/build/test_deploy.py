@@ -55,6 +55,7 @@ def test_spaces_and_data_set_arrive_whole_and_old_files_go(hub: Hub, deploy: Dep
     assert done.returncode == 0, done.stdout + done.stderr
     assert {repo: hub.sdk.get(repo) for repo in hub.repos} == {
         ("spaces", "servelab/servelab"): "static",
+        ("spaces", "servelab/batcher"): "static",
         ("spaces", "servelab/kv-desk"): "static",
         ("datasets", "servelab/receipts"): "",
     }
@@ -65,7 +66,7 @@ def test_spaces_and_data_set_arrive_whole_and_old_files_go(hub: Hub, deploy: Dep
     assert receipts["attestation.json"] == (ROOT / "receipts/attestation.json").read_bytes()
     assert b"in-toto" in receipts["README.md"]
     commits = {commit.repo: commit for commit in hub.commits}
-    assert len(commits) == len(hub.commits) == 3, "one commit per repository: old and new never mix"
+    assert len(commits) == len(hub.commits) == 4, "one commit per repository: old and new never mix"
     assert commits[stale].deleted == ["assets/shell-old/app.mjs"]
     assert commits["spaces", "servelab/servelab"].message.startswith("Servelab 0.1.0, commit ")
     assert hub.storage, "large files went to large storage"
@@ -82,7 +83,7 @@ def test_a_second_deployment_changes_nothing(hub: Hub, deploy: Deploy) -> None:
 
 def test_another_namespace_names_its_own_data_set(hub: Hub, deploy: Deploy) -> None:
     assert deploy().returncode == 0
-    assert set(hub.repos) == {("spaces", "tester/servelab"), ("spaces", "tester/kv-desk")}
+    assert set(hub.repos) == {("spaces", f"tester/{name}") for name in ("servelab", "batcher", "kv-desk")}
     card = hub.repos["spaces", "tester/kv-desk"]["README.md"].decode()
     assert "- tester/receipts" in card and "servelab/receipts" not in card
 

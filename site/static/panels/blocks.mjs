@@ -97,4 +97,4 @@ class Pool extends Cells {
 
 const make = (el, ctx) => new Pool(el, ctx);
 export default make;
-(globalThis.panels ??= {}).blocks = make; // for a page that loads it by itself, before its app
+(globalThis.panels ??= {}).blocks = make; // for a page that loads it first

@@ -225,4 +225,4 @@ class Gantt {
 
 const make = (el, ctx) => new Gantt(el, ctx);
 export default make;
-(globalThis.panels ??= {}).gantt = make; // for a page that loads it by itself, before its app
+(globalThis.panels ??= {}).gantt = make; // for a page that loads it first

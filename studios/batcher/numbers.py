@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from servelab.sched.hardware import FITTED
+from servelab.sched.metrics import SLOS
 from servelab.sched.simulate import Log
 from servelab.sched.speculate import yielded
 from servelab.sched.timeline import Span
@@ -119,6 +120,32 @@ def over_time(curve: Curves) -> Plot:
     )
     alt = f"Decoding: at most {max(curve.running.data):,}; waiting: at most {max(curve.waiting.data):,}"
     return Plot("over_time", "Batch and queue", "below", traces, "seconds", "requests", "model", alt)
+
+
+def first_tokens(state: State, log: Log) -> Plot:
+    """Every request's time to its first token and per later one, by arrival, and the service level's limits."""
+    level, work = SLOS[state.slo], log.work
+    rows = [(a, f, e, n) for a, f, e, n in zip(work.arrival, log.first, log.finish, work.output, strict=True) if f >= 0]
+    later = [(a, (e - f) / (n - 1) / 1e9) for a, f, e, n in rows if n > 1]
+    points = (
+        ("TTFT", [a / 1e12 for a, *_ in rows], [(f - a) / 1e9 for a, f, *_ in rows], "prefill", "circle", level.ttft),
+        ("TPOT", [a / 1e12 for a, _ in later], [ms for _, ms in later], "decode", "diamond", level.tpot),
+    )
+    end = max([a / 1e12 for a in work.arrival], default=1.0)
+    traces = []
+    for name, x, y, tone, symbol, most in points:
+        traces.append({
+            "type": "scatter", "mode": "markers", "name": name, "x": f32(x), "y": f32(y),
+            "marker": {"color": f"${tone}", "size": 5, "symbol": symbol},
+        })
+        traces.append({
+            "type": "scatter", "mode": "lines", "name": f"limit {most:,.0f} ms", "x": f32([0, end]),
+            "y": f32([most, most]), "line": {"color": f"${tone}", "dash": "dash"},
+        })
+    missed = sum((f - a) / 1e9 > level.ttft for a, f, *_ in rows)
+    alt = f"{missed:,} of {len(rows):,} first tokens come after the limit of {level.ttft:,.0f} ms ({state.slo})"
+    title = "Who meets the service level"
+    return Plot("first_tokens", title, "below", tuple(traces), "arrival, seconds", "ms", "model", alt, "y")
 
 
 def percentiles(all_of: Summary) -> Table:

@@ -194,6 +194,7 @@ def view(state: State, receipts: Mapping[str, Receipt]) -> Frame:
                         else f"Every request ({state.scheduler})", numbers.caption(state, log)),
             story(log, found, "What happens"),
             numbers.over_time(curve),
+            numbers.first_tokens(state, log),
             numbers.percentiles(all_of),
             numbers.waits(state, log, found),
         ),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from test_sched_simulate import engines, workloads
 
@@ -15,6 +17,10 @@ from servelab.sched.reference import Reference
 from servelab.sched.request import PS, Workload, column
 from servelab.sched.simulate import simulate
 from servelab.sched.timeline import DECODE, PREEMPTED, PREFILL, WAITING, WASTED, slots, spans
+from servelab.view.export import to_perfetto
+from servelab.view.schedule import gantt_panel
+from studios.batcher import view as batcher
+from studios.batcher.run import played
 
 
 @settings(max_examples=400, deadline=None)
@@ -80,3 +86,33 @@ def test_the_trace_keeps_the_rules_of_its_format(work: Workload, engine: Engine)
     for rows in threads.values():
         rows.sort()
         assert all(a + dur <= b + 1e-6 for (a, dur), (b, _) in zip(rows, rows[1:], strict=False))
+
+
+def test_a_page_exports_what_its_timeline_shows_in_microseconds() -> None:
+    state = replace(batcher.State(), prefills=1, requests=40, traffic="long", rows="slots")
+    frame = batcher.view(state, {})
+    log, found = played(replace(state, slo="8B, server"))
+    events = json.loads(to_perfetto(frame, {}, "a test"))["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    busy = [span for span in found if span.kind in (PREFILL, DECODE)]
+    assert len(slices) == len(busy)
+    assert sum(event["dur"] for event in slices) == pytest.approx(sum(s.end - s.start for s in busy) / 1e6, rel=1e-3)
+    begun = [event for event in events if event["ph"] == "b"]
+    assert len(begun) == len([event for event in events if event["ph"] == "e"]) == len(found) - len(busy)
+    assert {event["cat"] for event in begun} <= {"waiting", "transfer"}
+    whole = json.loads(to_json(log, {}))["traceEvents"]  # the command line's, of the same log
+    assert len([event for event in whole if event["ph"] == "X"]) == len(busy)
+
+
+def test_who_waits_is_drawn_under_the_slots() -> None:
+    """In rows of their own: nobody over a slot, and no two over each other while there are rows."""
+    state = replace(batcher.State(), rate=30.0, slots=8)
+    log, found = played(state)
+    panel = gantt_panel(log, found, "slots", "", "")
+    rows = list(zip(panel.row.data, panel.type.data, panel.start.data, panel.end.data, strict=True))
+    slot_rows = {row for row, kind, *_ in rows if kind in (PREFILL, DECODE)}
+    queue_rows = {row for row, kind, *_ in rows if kind == WAITING}
+    assert len(slot_rows) == 8 and queue_rows and min(queue_rows) > max(slot_rows) + 1 and max(queue_rows) < panel.rows
+    for row in queue_rows - {max(queue_rows)}:
+        mine = sorted((start, end) for at, _, start, end in rows if at == row)
+        assert all(end <= then for (_, end), (then, _) in zip(mine, mine[1:], strict=False))

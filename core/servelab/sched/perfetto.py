@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from servelab.sched.simulate import Log
-from servelab.sched.timeline import KINDS, PREEMPTED, WAITING, Span, slots, spans
+from servelab.sched.timeline import KINDS, PREEMPTED, TRANSFER, WAITING, Span, slots, spans
 
 Event = dict[str, Any]
 QUEUE = 1_000_000
@@ -29,7 +29,7 @@ def events(log: Log) -> Iterator[Event]:
     for replica, slot in sorted(set(places.values())):
         yield _name("thread_name", replica, slot + 1, f"slot {slot}")
     for number, span in enumerate(found):
-        if span.kind in (WAITING, PREEMPTED):
+        if span.kind in (WAITING, PREEMPTED, TRANSFER):
             common = {"cat": "queue", "name": f"request {span.request} {KINDS[span.kind]}", "pid": QUEUE, "tid": 0}
             yield {"ph": "b", "ts": us(span.start), "id": number, **common}
             yield {"ph": "e", "ts": us(span.end), "id": number, **common}

@@ -1,7 +1,7 @@
 """A Frame as files: CSV for spreadsheets, JSON for programs, a Chrome/Perfetto trace for ui.perfetto.dev.
 
-Trace format: the Trace Event Format's JSON object form ("ph": "C" counters, "i" instants); one tick of the frame's
-clock is written as one microsecond, the unit that the format demands.
+Trace format: the Trace Event Format's JSON object form ("ph": "C" counters, "X" slices, "b" and "e" asynchronous ones,
+"i" instants), which counts in microseconds.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from servelab.view.frame import Frame, round9
+from servelab.view.gantt import Gantt
 from servelab.view.metric import Metric
 from servelab.view.words import Table, Text
 
@@ -59,20 +60,41 @@ def to_json(frame: Frame, state: State, made: str) -> str:
 
 
 def to_perfetto(frame: Frame, state: State, made: str) -> str:
-    """Counters from every metric with a series, instants from every story line."""
+    """Counters from every metric with a series, slices from every timeline, instants from every story line.
+
+    A tick that is no time is written as one microsecond.
+    """
     events: list[dict[str, Any]] = []
+    us = 1000 if frame.clock and frame.clock.unit == "ms" else 1
     for m in _metrics(frame):
         if m.t is not None and m.series is not None:
             events += [
-                {"ph": "C", "pid": 1, "name": m.title, "ts": t, "args": {m.unit or "value": round9(float(v))}}
+                {"ph": "C", "pid": 1, "name": m.title, "ts": t * us, "args": {m.unit or "value": round9(float(v))}}
                 for t, v in zip(m.t.data, m.series.data, strict=True)
             ]
+    for timeline in (p for p in frame.panels if isinstance(p, Gantt)):
+        events += _slices(timeline, us)
     for panel in (p for p in frame.panels if isinstance(p, Text)):
         events += [
-            {"ph": "i", "s": "p", "pid": 1, "tid": 1, "name": line, "ts": t} for t, line in story_lines(panel)
+            {"ph": "i", "s": "p", "pid": 1, "tid": 1, "name": line, "ts": t * us} for t, line in story_lines(panel)
         ]
     other = {"tick": frame.clock.unit if frame.clock else "", "state": state, "made_by": made}
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}, separators=(",", ":"))
+
+
+def _slices(panel: Gantt, us: int) -> Iterator[dict[str, Any]]:
+    """Process 2, a row a thread; who waits overlaps others and is asynchronous."""
+    yield {"ph": "M", "name": "process_name", "pid": 2, "args": {"name": panel.title}}
+    columns = (panel.row, panel.owner, panel.type, panel.start, panel.end, panel.tokens)
+    for number, (row, owner, kind, start, end, tokens) in enumerate(zip(*(c.data for c in columns), strict=True)):
+        name, at = panel.types[int(kind)], round(start * us)
+        what = {"name": f"{name} {owner}", "cat": name, "pid": 2, "tid": row + 1}
+        if name in ("waiting", "preempted", "transfer"):
+            yield {"ph": "b", "id": number, "ts": at, **what}
+            yield {"ph": "e", "id": number, "ts": round(end * us), **what}
+        else:
+            args = {"request": owner, "tokens": tokens}
+            yield {"ph": "X", "ts": at, "dur": max(round(end * us) - at, 1), "args": args, **what}
 
 
 def story_lines(panel: Text) -> Iterator[tuple[int, str]]:

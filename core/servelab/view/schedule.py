@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from servelab.sched.simulate import Log
 from servelab.sched.timeline import DECODE, KINDS, PREEMPTED, PREFILL, TRANSFER, WAITING, WASTED, Span, slots
@@ -17,6 +17,9 @@ from servelab.view.words import Text
 TICK = 10**9
 """ps in a tick."""
 
+QUEUE = 12
+"""Rows of the queue under the slots."""
+
 FOREVER = 2**63
 """A tick that never comes."""
 
@@ -25,7 +28,7 @@ LAST = 2**24
 
 
 def gantt_panel(log: Log, found: list[Span], rows: str, title: str, caption: str, area: Area = "stage") -> Gantt:
-    """`rows`: "slots" (who occupies a place in the engine) or "requests" (waiting included)."""
+    """`rows`: "slots" (who occupies a place in the engine, and under them the queue) or "requests"."""
     if rows == "slots":
         places = slots(log, found)
         most = [0] * len(log.steps)
@@ -33,7 +36,10 @@ def gantt_panel(log: Log, found: list[Span], rows: str, title: str, caption: str
             most[replica] = max(most[replica], slot + 1)
         above = [sum(most[:replica]) + replica for replica in range(len(most))]  # an empty row between two replicas
         shown = [(span, above[replica] + slot) for span, (replica, slot) in places.items()]
-        count = sum(most) + len(most) - 1
+        count = sum(most) + len(most)
+        queue = _stacked([span for span in found if span.kind in (WAITING, PREEMPTED, TRANSFER)])
+        shown += [(span, count + row) for span, row in queue]
+        count += 1 + max((row for _, row in queue), default=-2)
     else:
         shown, count = [(span, span.request) for span in found], len(log.work)
     present = {span.kind for span, _ in shown}
@@ -44,6 +50,22 @@ def gantt_panel(log: Log, found: list[Span], rows: str, title: str, caption: str
         f32([span.start / TICK for span, _ in shown]), f32([span.end / TICK for span, _ in shown]),
         i32([span.tokens for span, _ in shown]),
     )  # fmt: skip
+
+
+def _stacked(waits: list[Span]) -> list[tuple[Span, int]]:
+    """Who waits, in the first row that is free; the last of QUEUE rows takes all for whom there is none."""
+    out: list[tuple[Span, int]] = []
+    rows = 0
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []
+    for span in sorted(waits, key=attrgetter("start")):
+        while busy and busy[0][0] <= span.start:
+            heappush(free, heappop(busy)[1])
+        row = heappop(free) if free else rows
+        rows = max(rows, row + 1)
+        heappush(busy, (span.end, row))
+        out.append((span, min(row, QUEUE - 1)))
+    return out
 
 
 @dataclass(frozen=True, slots=True)

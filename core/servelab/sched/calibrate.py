@@ -9,12 +9,13 @@ numerical derivatives, projected on the bounds; the tile is tried from a short l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
 from servelab.sched.cost import Cost
+from servelab.sched.linear import solve
 from servelab.sched.request import PS
 from servelab.sched.runs import Step
 
@@ -65,7 +66,7 @@ class Fit:
 
 
 def predict(cost: Cost, step: Step) -> int:
-    """What the model says a step takes, ps."""
+    """What the model says a step takes on a host of average speed, ps."""
     if not step.tokens:
         floor, base, slope = cost.line(step.decodes)
         return max(floor, base + slope * step.ctx)
@@ -76,7 +77,18 @@ def predict(cost: Cost, step: Step) -> int:
 
 def errors(cost: Cost, spans: Iterable[Span]) -> list[float]:
     """Relative errors: (predicted − measured) / measured."""
-    return [sum(predict(cost, step) for step in steps) / (seconds * PS) - 1 for steps, seconds in spans]
+    return [spent / (seconds * PS) - 1 for spent, seconds in _spent(cost, spans)]
+
+
+def _spent(cost: Cost, spans: Iterable[Span]) -> Iterator[tuple[int, float]]:
+    """Of every span what the model says, ps, on a host as slow as it was; and its seconds."""
+    at = {1.0: cost}
+    for steps, seconds in spans:
+        ps = 0
+        for step in steps:
+            slow = at.get(step.host) or at.setdefault(step.host, cost.slowed(step.host))
+            ps += predict(slow, step)
+        yield ps, seconds
 
 
 def fit(loaded: Sequence[Span], swept: Sequence[Span] = (), overlap: bool = False, graph_tokens: int = 512) -> Fit:
@@ -122,7 +134,7 @@ def _octave(n: int) -> int:
 
 
 def _residuals(cost: Cost, rows: Sequence[Row]) -> list[float]:
-    return [math.log(sum([predict(cost, step) for step in steps]) / (seconds * PS)) for steps, seconds, _ in rows]
+    return [math.log(ps / (seconds * PS)) for ps, seconds in _spent(cost, [(row[0], row[1]) for row in rows])]
 
 
 def _loss(cost: Cost, rows: Sequence[Row], knee: float) -> float:
@@ -138,7 +150,7 @@ def _descend(cost: Cost, rows: Sequence[Row], knee: float) -> Cost:
     for _ in range(80):
         move = _normal(cost, rows, knee)
         for _ in range(12):
-            trial = _moved(cost, _solve(*move, damping))
+            trial = _moved(cost, solve(*move, damping))
             lower = _loss(trial, rows, knee)
             if lower < loss:
                 break
@@ -179,22 +191,3 @@ def _moved(cost: Cost, moves: Sequence[float]) -> Cost:
         wanted = getattr(cost, name) + max(-0.5, min(0.5, move)) * _unit(cost, name)
         values[name] = round(min(max(wanted, low), c.most * c.scale))
     return replace(cost, **values)
-
-
-def _solve(left: Sequence[Sequence[float]], right: Sequence[float], damping: float) -> list[float]:
-    """(A + damping·diag(A) + ε)·x = b by elimination with pivoting."""
-    n = len(right)
-    rows = [[*row, b] for row, b in zip(left, right, strict=True)]
-    for i, row in enumerate(rows):
-        row[i] += damping * row[i] + 1e-9
-    for i in range(n):
-        pivot = max(range(i, n), key=lambda k: abs(rows[k][i]))
-        rows[i], rows[pivot] = rows[pivot], rows[i]
-        for k in range(i + 1, n):
-            factor = rows[k][i] / rows[i][i]
-            rows[k] = [x - factor * y for x, y in zip(rows[k], rows[i], strict=True)]
-    out = [0.0] * n
-    for i in reversed(range(n)):
-        out[i] = (rows[i][n] - math.fsum(rows[i][k] * out[k] for k in range(i + 1, n))) / rows[i][i]
-    return out
-

@@ -17,7 +17,7 @@ max(floor, base + slope·ctx): piecewise linear, in integers, summed and cut exa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import isqrt
 from typing import NamedTuple
 
@@ -61,6 +61,14 @@ class Cost:
             low = 1 if f.name in ("tile", "graph", "mixed", "eager") else 0
             if not isinstance(value, int) or not low <= value <= 10**15:
                 raise ValueError(f"{f.name}={value!r} is outside {low}…10^15; give whole picoseconds (tokens for tile)")
+
+    def slowed(self, slow: float) -> Cost:
+        """On a host that takes `slow` times as long for all that is the CPU's."""
+        if slow == 1:
+            return self
+        names = ("host", "seq", "new", "graph", "mixed", "eager")
+        values = {name: getattr(self, name) for name in names}
+        return replace(self, **{name: max(value > 0, round(value * slow)) for name, value in values.items()})
 
     def line(self, decodes: int, guesses: int = 0, passes: int = 0) -> Line:
         """Cost of a pure decode step of `decodes` ≥ 1 sequences, with `guesses` of all from `passes` of the draft."""

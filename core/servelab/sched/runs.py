@@ -33,7 +33,7 @@ class Step:
     `decodes` over `ctx` tokens (this step's included) beside `chunks` of prompts with `tokens` and `work` query–key
     pairs; `admitted` chunks were the first of their prompt, `sampled` sequences got a token; `woken`: the engine was
     idle before. `seconds`: from the end of the step before, or from the arrival that woke the engine, to the step's
-    end; 0 where that is not known.
+    end; 0 where that is not known. `host`: how slow the CPU was then, 1 on average (`servelab.sched.host`).
     """
 
     decodes: int
@@ -45,19 +45,21 @@ class Step:
     sampled: int
     woken: bool
     seconds: float
+    host: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """One stretch of a run. `first`, `last`: seconds of each request's first and last token; `gaps`: seconds between
-    tokens, empty where the file has none; `step_s`: when the scheduler began (or, in files
-    without that, ended) each step."""
+    tokens, empty where the file has none; `step_s`: when the scheduler began (or, in files without that, ended) each
+    step; `scheduling`: seconds that it took, empty where the file does not say."""
 
     name: str
     budget: int
     steps: tuple[Step, ...]
     work: Workload | None = None
     step_s: tuple[float, ...] = ()
+    scheduling: tuple[float, ...] = ()
     added: tuple[float, ...] = ()
     first: tuple[float, ...] = ()
     last: tuple[float, ...] = ()
@@ -146,7 +148,8 @@ def _online(one: Mapping[str, Any], number: int, budget: int, overlap: bool) -> 
     return Recording(
         one.get("name", f"{one['rate']:g}/s #{number + 1}"), one.get("budget", budget),
         tuple(_steps(one, steps, prompts, added, overlap)), work,
-        tuple(row[7] if len(row) > 7 else row[0] for row in steps), added,
+        tuple(row[7] if len(row) > 7 else row[0] for row in steps),
+        tuple(row[0] - row[7] for row in steps if len(row) > 7), added,
         tuple(row["first"] for row in rows), tuple(row["last"] for row in rows),
         tuple(gap / 1e6 for row in rows for gap in row.get("gaps_us", ())),
         {key: value for key, value in one.items() if key not in ("requests", "steps", "ends")},

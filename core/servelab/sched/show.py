@@ -66,12 +66,13 @@ def verdicts(name: str, found: Iterable[Verdict]) -> None:
         rows = [verdict for verdict in found if verdict.seen == seen]
         if not rows:
             continue
-        _line(f"{name}, {title}; simulated against measured, %")
+        _line(f"{name}, {title}; simulated against measured, %; in brackets, told how fast the host was")
         table = _table("", *(verdict.name for verdict in rows))
         table.add_row("requests", *(f"{verdict.rows[0].n:,}" for verdict in rows))
         table.add_row("steps composed alike, %", *(f"{100 * v.same / max(v.steps, 1):.2f}" for v in rows))
-        table.add_row("mean absolute error of a step", *(f"{verdict.mape:.2f}" for verdict in rows), end_section=True)
-        errors = [{row.metric: f"{row.error:+.1f}" for row in verdict.rows} for verdict in rows]
+        steps = (f"{v.mape:.2f} ({v.hosted_mape:.2f})" for v in rows)
+        table.add_row("mean absolute error of a step", *steps, end_section=True)
+        errors = [{row.metric: f"{row.error:+.1f} ({row.hosted_error:+.1f})" for row in v.rows} for v in rows]
         for key in names:
             table.add_row(key.replace("_", " "), *(row.get(key, "") for row in errors))
         _console().print(table)

@@ -1,9 +1,10 @@
 """The simulator beside a real engine: fitted on the calibration part of its run file, judged on the rest.
 
 In-sample and held-out errors are never mixed: what a fit has seen are the sweeps and the online recordings whose name
-begins with "fit"; every other recording is a prediction. Two questions are asked of each. Fed with the engine's own
+begins with "fit"; every other recording is a prediction. Three questions are asked of each. Fed with the engine's own
 clock, does the scheduler compose the same steps (`composition`)? On its own clock, does it give the same TTFT, TPOT,
-ITL, E2E and throughput (`compare`)? A 99th percentile is stated from n ≥ 1,000 on.
+ITL, E2E and throughput (`compare`)? And, told how slow the host's CPU was from step to step (`servelab.sched.host`), as
+it was told the arrivals: how much of the error was the host's? A 99th percentile is stated from n ≥ 1,000 on.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import Any
 from servelab.sched.calibrate import Fit, errors, fit
 from servelab.sched.cost import Cost
 from servelab.sched.engine import Engine
-from servelab.sched.metrics import Stat, itl, latencies, stat
+from servelab.sched.host import Hosted, told
+from servelab.sched.metrics import MS, Stat, itl, latencies, stat
 from servelab.sched.reference import Reference, Sequence
-from servelab.sched.request import PS
+from servelab.sched.request import PS, Workload
 from servelab.sched.runs import Recording, Run, spans
 from servelab.sched.simulate import simulate
 
@@ -28,28 +30,35 @@ P99 = 1000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure of one recording: `measured` and `simulated` in `unit`, `error` in percent of the measured one."""
+    """One figure of one recording: `measured`, `simulated` and, told the host's speed, `hosted` in `unit`; `error` and
+    `hosted_error` in percent of the measured one."""
 
     metric: str
     unit: str
     n: int
     measured: float
     simulated: float
+    hosted: float = math.nan
 
     @property
     def error(self) -> float:
         return 100 * (self.simulated / self.measured - 1) if self.measured else math.nan
 
+    @property
+    def hosted_error(self) -> float:
+        return 100 * (self.hosted / self.measured - 1) if self.measured else math.nan
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A recording judged. `seen`: the fit has seen it. `mape`: mean absolute error of its `timed` steps' durations,
-    percent; `same` of `steps` steps are composed as the engine composed them."""
+    percent, and `hosted_mape` told the host's speed; `same` of `steps` steps are composed as the engine's were."""
 
     name: str
     seen: bool
     rows: tuple[Row, ...]
     mape: float
+    hosted_mape: float
     timed: int
     same: int
     steps: int
@@ -62,6 +71,7 @@ def in_sample(recording: Recording) -> bool:
 
 def calibrate(run: Run) -> Fit:
     """The Cost of a run's engine, from its sweeps and in-sample recordings."""
+    run = told(run, [recording for recording in run.online if in_sample(recording)])
     loaded = [span for recording in run.online if in_sample(recording) for span in spans(recording, run.overlap)]
     swept = () if loaded else [span for recording in run.sweeps for span in spans(recording, run.overlap)]
     return fit(loaded, swept, run.overlap, run.graph_tokens)
@@ -74,16 +84,16 @@ def engine(run: Run, recording: Recording, cost: Cost) -> Engine:
 
 def validate(run: Run, cost: Cost) -> list[Verdict]:
     """Every online recording of a run against the simulator."""
-    return [_verdict(run, recording, cost) for recording in run.online]
+    hosted = told(run, [recording for recording in run.online if in_sample(recording)])
+    return [_verdict(run, *pair, cost) for pair in zip(run.online, hosted.online, strict=True)]
 
 
-def _verdict(run: Run, recording: Recording, cost: Cost) -> Verdict:
-    off = errors(cost, spans(recording, run.overlap))
-    mape = 100 * math.fsum(map(abs, off)) / len(off) if off else math.nan
-    same = composition(run, recording)
+def _verdict(run: Run, recording: Recording, hosted: Recording, cost: Cost) -> Verdict:
+    off, rest = (errors(cost, spans(one, run.overlap)) for one in (recording, hosted))
+    n = max(len(off), 1)
     return Verdict(
-        recording.name, in_sample(recording), tuple(compare(run, recording, cost)), mape, len(off), same,
-        len(recording.steps),
+        recording.name, in_sample(recording), tuple(compare(run, hosted, cost)), 100 * math.fsum(map(abs, off)) / n,
+        100 * math.fsum(map(abs, rest)) / n, len(off), composition(run, recording), len(recording.steps),
     )  # fmt: skip
 
 
@@ -92,6 +102,7 @@ def compare(run: Run, recording: Recording, cost: Cost) -> Iterable[Row]:
     work = recording.work
     assert work is not None
     log = simulate(work, engine(run, recording, cost))
+    hosted = _hosted(work, Hosted(work, engine(run, recording, cost), recording))
     arrivals = [t / PS for t in work.arrival]
     measured = {
         "ttft": [1e3 * (first - t) for first, t in zip(recording.first, arrivals, strict=True)],
@@ -102,21 +113,41 @@ def compare(run: Run, recording: Recording, cost: Cost) -> Iterable[Row]:
         "e2e": [1e3 * (last - t) for last, t in zip(recording.last, arrivals, strict=True)],
     }  # fmt: skip
     simulated = {name: stat(values) for name, values in latencies(log).items()} | {"itl": itl(log)}
-    for name, values in measured.items():
-        yield from _beside(name, stat(values), simulated[name])
     if recording.gaps:
-        yield from _beside("itl", stat([1e3 * gap for gap in recording.gaps]), simulated["itl"])
+        measured["itl"] = [1e3 * gap for gap in recording.gaps]
+    for name, values in measured.items():
+        yield from _beside(name, stat(values), simulated[name], stat(hosted[name]))
     said = sum(work.output)
     begun = arrivals[0]
     yield Row("throughput", "tokens/s", len(work), said / (max(recording.last) - begun),
-              said / (max(log.finish) / PS - begun))  # fmt: skip
+              said / (max(log.finish) / PS - begun), said / (hosted["end"][0] - begun))  # fmt: skip
 
 
-def _beside(name: str, measured: Stat, simulated: Stat) -> Iterable[Row]:
-    yield Row(f"{name}_mean", "ms", measured.n, measured.mean, simulated.mean)
+def _hosted(work: Workload, reference: Hosted) -> dict[str, list[float]]:
+    """Latencies in ms of a step-by-step run, and the second at which it ended."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    gaps = []
+    for t, kind, i, _ in reference.run():
+        if kind == "token":
+            gaps += [(t - last[i]) / MS] if i in last else []
+            first.setdefault(i, t)
+            last[i] = t
+    return {
+        "ttft": [(t - work.arrival[i]) / MS for i, t in first.items()],
+        "tpot": [(last[i] - t) / MS / (work.output[i] - 1) for i, t in first.items() if work.output[i] > 1],
+        "e2e": [(t - work.arrival[i]) / MS for i, t in last.items()],
+        "itl": gaps,
+        "end": [max(last.values()) / PS],
+    }
+
+
+def _beside(name: str, measured: Stat, simulated: Stat, hosted: Stat) -> Iterable[Row]:
+    yield Row(f"{name}_mean", "ms", measured.n, measured.mean, simulated.mean, hosted.mean)
     for p in ("p50", "p90", "p99"):
         if p != "p99" or measured.n >= P99:
-            yield Row(f"{name}_{p}", "ms", measured.n, measured.percentiles[p], simulated.percentiles[p])
+            figures = (one.percentiles[p] for one in (measured, simulated, hosted))
+            yield Row(f"{name}_{p}", "ms", measured.n, *figures)
 
 
 class Fed(Reference):

@@ -1,0 +1,90 @@
+"""How fast the host was from step to step, read off the engine's own schedule() calls.
+
+A CPU that is shared or whose clock moves is not equally fast all the time, and an engine that waits for its CPU is as
+uneven. schedule() does a known amount of work in each step, a + b·decodes + c·chunks (`Pace`), so its duration over
+what that work takes on average is the slowness of the host at that moment: 1 is the average of the recordings that a
+fit may see. The median over a few steps around keeps single interrupts out.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import NamedTuple
+
+from servelab.sched.engine import Engine
+from servelab.sched.linear import solve
+from servelab.sched.reference import Reference
+from servelab.sched.request import PS, Workload
+from servelab.sched.runs import Recording, Run, Step
+
+AROUND = 16
+"""Steps before and after one whose median is its slowness."""
+
+LEVELS = 32
+"""Slowness in parts of 1/32, so that few costs have to be made."""
+
+class Pace(NamedTuple):
+    """Seconds of a schedule() call: `base` + `decode` for each decode + `chunk` for each chunk."""
+
+    base: float
+    decode: float
+    chunk: float
+
+    def of(self, step: Step) -> float:
+        return max(self.base + self.decode * step.decodes + self.chunk * step.chunks, 1e-6)
+
+
+def pace(recordings: Iterable[Recording]) -> Pace:
+    """Least squares on relative errors, in which calls that are far off (an interrupt) count less, ten rounds."""
+    rows = [row for one in recordings for row in zip(one.steps, one.scheduling, strict=True) if row[1] > 0]
+    if len(rows) < 20:
+        raise ValueError(f"{len(rows)} schedule() calls have a duration; a pace needs 20")
+    found = Pace(median(took for _, took in rows), 0.0, 0.0)
+    for _ in range(10):
+        left = [[0.0] * 3 for _ in range(3)]
+        right = [0.0] * 3
+        for step, took in rows:
+            weight = min(1.0, 0.2 / max(abs(found.of(step) / took - 1), 1e-9)) / took**2
+            terms = 1.0, float(step.decodes), float(step.chunks)
+            for i in range(3):
+                right[i] += weight * terms[i] * took
+                for j in range(3):
+                    left[i][j] += weight * terms[i] * terms[j]
+        found = Pace(*solve(left, right, 1e-9))
+    return found
+
+
+def slowness(recording: Recording, average: Pace) -> list[float]:
+    """Of every step, in whole LEVELS."""
+    raw = [took / average.of(step) for step, took in zip(recording.steps, recording.scheduling, strict=True)]
+    smooth = [median(raw[max(0, k - AROUND) : k + AROUND + 1]) for k in range(len(raw))]
+    return [min(3 * LEVELS, max(LEVELS // 2, round(LEVELS * h))) / LEVELS for h in smooth]
+
+
+def told(run: Run, seen: Sequence[Recording]) -> Run:
+    """The run with each step's slowness in it; as it is where schedule() calls have no duration."""
+    if not seen or not all(one.scheduling for one in run.online):
+        return run
+    average = pace(seen)
+    online = []
+    for one in run.online:
+        slow = slowness(one, average)
+        steps = tuple(replace(step, host=h) for step, h in zip(one.steps, slow, strict=True))
+        online.append(replace(one, steps=steps))
+    return replace(run, online=tuple(online))
+
+
+class Hosted(Reference):
+    """The step-by-step simulator on a host as slow as a recording's was at the same time."""
+
+    def __init__(self, work: Workload, engine: Engine, recording: Recording) -> None:
+        super().__init__(work, engine)
+        self.since, self.slow = [t * PS for t in recording.step_s], [step.host for step in recording.steps]
+        self.engines = {slow: replace(engine, cost=engine.cost.slowed(slow)) for slow in set(self.slow)}
+
+    def iterate(self) -> None:
+        self.engine = self.engines[self.slow[max(0, bisect_right(self.since, self.now) - 1)]]
+        super().iterate()

@@ -31,7 +31,7 @@ def test_the_picture_is_there_without_python(page_watch: Open) -> None:
 
 
 def test_every_preset_draws_what_its_legend_names(batcher: Any) -> None:
-    busy = {"prefill", "decode"}
+    busy = {"waiting", "prefill", "decode"}
     for preset, legend in {"chunked": busy, "static": {*busy, "wasted"}, "flood": busy}.items():
         redrawn(batcher, lambda preset=preset: batcher.click(f"[data-preset={preset}]"))
         found = batcher.locator("#stage-a [data-kind=gantt] .legend li")

@@ -14,8 +14,8 @@ from servelab.sched.request import PS, Workload, column
 
 US = 10**6
 TRUTH = Cost(
-    host=400 * US, seq=10 * US, new=120 * US, weights=4_000 * US, token=20 * US, tile=16, context=12_000, work=300,
-    logit=5 * US, graph=1_500 * US, mixed=4_000 * US, eager=9_000 * US,
+    host=400 * US, seq=10 * US, new=120 * US, fixed=600 * US, weights=4_000 * US, token=20 * US, tile=16,
+    context=12_000, work=300, logit=5 * US, graph=1_500 * US, mixed=4_000 * US, eager=9_000 * US,
 )  # fmt: skip
 
 

@@ -2,12 +2,13 @@
 
     step = cpu + max(launch, gpu), or max(cpu + launch, gpu) in an engine that overlaps its own work with the GPU's
     cpu  = host + seq·sequences + new·admitted
-    gpu  = max(weights, token·tiles(tokens)) + context·ctx + work·pairs + logit·sampled + draft·passes
+    gpu  = fixed + max(weights, token·tiles(tokens)) + context·ctx + work·pairs + logit·sampled + draft·passes
 
-`weights` is the time to stream the weights from memory, `token` the matrix work of one token (so small batches are
-bound by bandwidth, large ones by compute), `context` reading one token's KV in a decode, `work` one query–key pair of
-prefill attention. Matrix kernels work in tiles, so tokens count in whole tiles. `launch` is the time in which the CPU
-can issue the kernels: a captured graph for pure decodes, piecewise graphs for mixed steps of up to `graph_tokens`,
+`fixed` is what the GPU does in every step however few the tokens, and the part of the weights' reading that no
+computing hides; `weights` is the rest of that reading, `token` the matrix work of one token (so small batches are bound
+by bandwidth, large ones by compute), `context` reading one token's KV in a decode, `work` one query–key pair of prefill
+attention. Matrix kernels work in tiles, so tokens count in whole tiles. `launch` is the time in which the CPU can issue
+the kernels: a captured graph for pure decodes, piecewise graphs for mixed steps of up to `graph_tokens`,
 kernel by kernel beyond; a GPU that is faster than this waits. `draft` is one pass of the model that guesses tokens for
 speculative decoding; each guess is a token of the step, and is sampled.
 
@@ -41,6 +42,7 @@ class Cost:
     host: int = 0
     seq: int = 0
     new: int = 0
+    fixed: int = 0
     weights: int = 0
     token: int = 0
     tile: int = 1
@@ -74,7 +76,8 @@ class Cost:
         """Cost of a pure decode step of `decodes` ≥ 1 sequences, with `guesses` of all from `passes` of the draft."""
         host = self.host + self.seq * decodes
         tiles = -(-(decodes + guesses) // self.tile) * self.tile
-        gpu = max(self.weights, self.token * tiles) + self.logit * (decodes + guesses) + self.draft * passes
+        gpu = self.fixed + max(self.weights, self.token * tiles)
+        gpu += self.logit * (decodes + guesses) + self.draft * passes
         if self.overlap:
             return Line(host + self.graph, gpu, self.context)
         return Line(host + self.graph, host + gpu, self.context)
@@ -90,7 +93,8 @@ class Cost:
         total = decodes + guesses + tokens
         host = self.host + self.seq * (decodes + chunks) + self.new * admitted
         tiles = -(-total // self.tile) * self.tile
-        gpu = max(self.weights, self.token * tiles) + self.logit * (sampled + guesses) + self.draft * passes
+        gpu = self.fixed + max(self.weights, self.token * tiles)
+        gpu += self.logit * (sampled + guesses) + self.draft * passes
         gpu += self.context * ctx + self.work * work
         launch = self.mixed if total <= self.graph_tokens else self.eager
         return max(host + launch, gpu) if self.overlap and not woken else host + max(launch, gpu)

@@ -45,8 +45,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-SLIDERS = ("conversations", "prefix", "private", "block_size", "pool")
-JUMPS = {"conversations": 1, "prefix": 16, "private": 8}  # slider: its step
 AWAY = (-6, -3, 4, 2, -5, 5, -2, 6, 3, -4)  # steps from the default; no two in a row are neighbours
 MOVES = 50
 PAUSE = 250  # ms between moves: each is measured alone
@@ -112,6 +110,25 @@ LISTEN = """() => {
 
 
 @dataclass(frozen=True, slots=True)
+class Drag:
+    """What is dragged on a studio's page: sliders by a step, and {slider: step} by several; `most` ms are asked."""
+
+    state: str
+    sliders: tuple[str, ...]
+    jumps: dict[str, float]
+    most: float
+
+
+DRAGS = {
+    "batcher": Drag("requests=1000", ("rate", "slots", "budget", "cv"), {"rate": 1, "slots": 2}, 100),
+    "kv_desk": Drag(
+        "", ("conversations", "prefix", "private", "block_size", "pool"),
+        {"conversations": 1, "prefix": 16, "private": 8}, 50,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One line of the table: `limit` None is only printed; `least` turns it into a lower bound."""
 
@@ -174,20 +191,20 @@ def visit(context: BrowserContext, url: str) -> tuple[Page, dict[str, Any]]:
     return page, seen
 
 
-def moves(page: Page) -> dict[str, list[dict[str, float]]]:
-    """Moves of the opening preset's sliders, ms until drawn and until shown: arrow keys, there and back, then jumps."""
+def moves(page: Page, drag: Drag) -> dict[str, list[dict[str, float]]]:
+    """Moves of the sliders, ms until drawn and until shown: arrow keys, there and back, then jumps."""
     steps, jumps = [], []
     page.evaluate(LISTEN)
     for i in range(MOVES):
-        page.focus(f"#r-{SLIDERS[i // 2 % len(SLIDERS)]}")
+        page.focus(f"#r-{drag.sliders[i // 2 % len(drag.sliders)]}")
         page.wait_for_timeout(PAUSE)
         page.keyboard.press("ArrowLeft" if i % 2 else "ArrowRight")
         page.wait_for_function("() => window.moved?.shown")
         steps.append(page.evaluate("window.moved"))
     for i in range(MOVES):
-        slider, step = list(JUMPS.items())[i % len(JUMPS)]
+        slider, step = list(drag.jumps.items())[i % len(drag.jumps)]
         page.wait_for_timeout(PAUSE)
-        page.evaluate("([id, by]) => jump(id, by)", [f"r-{slider}", step * AWAY[i // len(JUMPS) % len(AWAY)]])
+        page.evaluate("([id, by]) => jump(id, by)", [f"r-{slider}", step * AWAY[i // len(drag.jumps) % len(AWAY)]])
         page.wait_for_function("() => window.moved?.shown")
         jumps.append(page.evaluate("window.moved"))
     return {"step": steps, "jump": jumps}
@@ -216,7 +233,7 @@ def lighthouse(url: str, preset: str) -> dict[str, float]:
     return scores
 
 
-def visits(play: Playwright, url: str, repeats: int) -> dict[str, list[Any]]:
+def visits(play: Playwright, url: str, drag: Drag, repeats: int) -> dict[str, list[Any]]:
     """Cold and warm visits and slider moves, one profile per repeat; one visit before that, while files are zipped."""
     out: dict[str, list[Any]] = {"cold": [], "warm": [], "moves": []}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(play, Path(profile)) as context:
@@ -231,7 +248,9 @@ def visits(play: Playwright, url: str, repeats: int) -> dict[str, list[Any]]:
             with chromium(play, Path(profile)) as context:
                 page, seen = visit(context, url)
                 out["warm"].append(seen)
-                out["moves"].append(moves(page))
+                if drag.state:
+                    page, _ = visit(context, f"{url}#{drag.state}")
+                out["moves"].append(moves(page, drag))
     return out
 
 
@@ -248,7 +267,7 @@ def rows(name: str, site: Path, seen: dict[str, list[Any]], scores: dict[str, li
         for when, limit in zip(("cold", "warm"), limits, strict=True)
     ]
     for kind in ("step", "jump"):
-        for key, most in (("drawn", 50), ("shown", None)):
+        for key, most in (("drawn", DRAGS[name].most), ("shown", None)):
             tails = [p95([move[key] for move in run[kind]]) for run in seen["moves"]]
             out.append(Row(f"slider {kind} to the picture {key}, p95", tails, most, "ms"))
     budget = TRANSFER["numpy" in seen["cold"][0]["needs"]]
@@ -279,7 +298,7 @@ def main() -> None:
     for name in Project.at(ROOT).studio_names():
         with served(args.folder) as address, sync_playwright() as play:
             url = f"{address}{name.replace('_', '-')}/"
-            seen = visits(play, url, args.repeats)
+            seen = visits(play, url, DRAGS[name], args.repeats)
             scores: dict[str, list[dict[str, float]]] = {}
             for preset in () if args.no_lighthouse else PRESETS:
                 print(f"Lighthouse, {preset} …", file=sys.stderr)

@@ -31,7 +31,8 @@ TURNS, SYSTEM, FRESH, ANSWER = 4, 512, 900, 150
 @lru_cache(maxsize=4)
 def played(state: State) -> tuple[Log, list[Span]]:
     """The log of a state and its spans, kept while only the view of them changes. ValueError with the fix."""
-    log = _log(state, _work(state), _engine(state))
+    traffic = state.traffic, state.arrivals, state.rate, state.requests, state.cv, state.seed
+    log = _log(state, _work(*traffic), _engine(state))
     if max(log.finish) // TICK >= LAST:
         raise ValueError(
             f"this run lasts {max(log.finish) / 1e12:,.0f} s and a page draws up to {LAST / 1e3:,.0f}; "
@@ -84,15 +85,13 @@ def _engine(state: State) -> Engine:
     )  # fmt: skip
 
 
-def _work(state: State) -> Workload:
-    if state.traffic == "chats":
-        count = -(-state.requests // TURNS)
-        work = sessions(Sessions(count, TURNS, state.rate / TURNS, 1.5, 8, SYSTEM, FRESH, ANSWER, 16), state.seed)
+@lru_cache(maxsize=4)
+def _work(traffic: str, arrivals: str, rate: float, requests: int, cv: float, seed: int) -> Workload:
+    if traffic == "chats":
+        count = -(-requests // TURNS)
+        work = sessions(Sessions(count, TURNS, rate / TURNS, 1.5, 8, SYSTEM, FRESH, ANSWER, 16), seed)
     else:
-        arrivals = "burst" if state.arrivals == "closed" else state.arrivals
-        traffic = replace(
-            NAMED[state.traffic], rate=state.rate, requests=state.requests, arrivals=arrivals, cv=state.cv
-        )
-        work = generate(traffic, state.seed)
+        gaps = "burst" if arrivals == "closed" else arrivals
+        work = generate(replace(NAMED[traffic], rate=rate, requests=requests, arrivals=gaps, cv=cv), seed)
     due = round(SLOS["8B, server"].ttft) * 10**9
     return replace(work, due=column(due if i % 4 else due // 4 for i in range(len(work))))  # one in four is in a hurry

@@ -32,7 +32,7 @@ def plain(work: Workload, engine: Engine) -> Log:
 
 def gaps(log: Log) -> list[int]:
     found = Gaps(progressions(log))
-    return [found.at(k) for k in range(1, found.n + 1)]
+    return found.at(*range(1, found.n + 1)) if found.n else []
 
 
 @settings(max_examples=400, deadline=None)

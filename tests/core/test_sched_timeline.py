@@ -16,7 +16,7 @@ from servelab.sched.perfetto import to_json
 from servelab.sched.reference import Reference
 from servelab.sched.request import PS, Workload, column
 from servelab.sched.simulate import simulate
-from servelab.sched.timeline import DECODE, PREEMPTED, PREFILL, WAITING, WASTED, slots, spans
+from servelab.sched.timeline import DECODE, OUTSIDE, PREEMPTED, PREFILL, WAITING, WASTED, slots, spans
 from servelab.view.export import to_perfetto
 from servelab.view.schedule import gantt_panel
 from studios.batcher import view as batcher
@@ -49,8 +49,11 @@ def test_a_slot_holds_one_request_at_a_time(work: Workload, engine: Engine) -> N
     log = simulate(work, engine, detail=True)
     found = spans(log)
     lanes = defaultdict(list)
-    for span, place in slots(log, found).items():
-        lanes[place].append((span.start, span.end))
+    for span, place in zip(found, slots(found), strict=True):
+        assert (place is None) == (span.kind in OUTSIDE)
+        if place:
+            assert place[0] == span.replica
+            lanes[place].append((span.start, span.end))
     for rows in lanes.values():
         rows.sort()
         assert all(end <= start for (_, end), (start, _) in zip(rows, rows[1:], strict=False))

@@ -17,7 +17,7 @@ from servelab.sched.engine import Engine
 from servelab.sched.metrics import MS, summary
 from servelab.sched.request import Workload, column
 from servelab.sched.runs import Run, Step, read_run, rebuild, spans
-from servelab.sched.validate import calibrate, composition, validate
+from servelab.sched.validate import calibrate, composition, seen, validate
 
 
 @pytest.fixture(scope="module")
@@ -27,22 +27,22 @@ def run() -> Run:
 
 def test_a_fit_finds_the_cost_that_made_the_steps(run: Run) -> None:
     """Not the coefficients, which stand in for each other, but what they say of steps never seen."""
-    found = calibrate(run)
+    found = calibrate([run])
     assert found.mape < 0.5 and abs(found.bias) < 0.2
-    for verdict in validate(run, found.cost):
+    for verdict in validate(run, found.cost, seen([run])):
         assert verdict.mape < 2, verdict.name
         assert all(abs(row.error) < 3 for row in verdict.rows), verdict.name
 
 
 def test_with_the_true_cost_nothing_is_left(run: Run) -> None:
-    for verdict in validate(run, TRUTH):
+    for verdict in validate(run, TRUTH, seen([run])):
         assert (verdict.same, verdict.seen) == (verdict.steps, verdict.name == "fit-a")
         assert verdict.mape < 0.05  # seconds as text
         assert all(row.error == pytest.approx(0, abs=1e-3) for row in verdict.rows), verdict.name
 
 
 def test_a_percentile_is_stated_from_enough_requests(run: Run) -> None:
-    rows = [row for verdict in validate(run, TRUTH) for row in verdict.rows if row.metric.endswith("p99")]
+    rows = [row for verdict in validate(run, TRUTH, seen([run])) for row in verdict.rows if row.metric.endswith("p99")]
     assert all(row.n >= 1000 for row in rows)
 
 

@@ -158,12 +158,13 @@ def capacity(
 
 @app.command()
 def calibrate(runs: Runs, as_json: o.Json = False) -> None:
-    """Fit a step's cost to run files of a real engine; in-sample recordings only."""
+    """Fit a step's cost to run files of real engines; in-sample recordings only, files of one engine together."""
     out = {}
     with errors():
-        for one in _runs(runs):
-            with progress(f"fitting {one.name}"):
-                out[one.name] = validate.calibrate(one)
+        for files in validate.engines(_runs(runs)):
+            name = ", ".join(one.name for one in files)
+            with progress(f"fitting {name}"):
+                out[name] = validate.calibrate(files)
     if as_json:
         return print_json({name: asdict(found) for name, found in out.items()})
     for name, found in out.items():
@@ -176,11 +177,12 @@ def validate_(runs: Runs, as_json: o.Json = False) -> None:
     """The simulator beside a real engine: errors in-sample and held out, and whether steps are composed alike."""
     out = {}
     with errors():
-        for one in _runs(runs):
-            with progress(f"fitting {one.name}"):
-                fitted = validate.calibrate(one)
-            with progress(f"simulating {one.name}"):
-                out[one.name] = validate.validate(one, fitted.cost)
+        for files in validate.engines(_runs(runs)):
+            with progress(f"fitting {', '.join(one.name for one in files)}"):
+                fitted = validate.calibrate(files)
+            for one in files:
+                with progress(f"simulating {one.name}"):
+                    out[one.name] = validate.validate(one, fitted.cost, validate.seen(files))
     if as_json:
         rows = {name: [_plain(verdict) for verdict in found] for name, found in out.items()}
         return print_json(rows)

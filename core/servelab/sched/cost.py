@@ -122,9 +122,5 @@ def reach(line: Line, ctx: int, decodes: int, span: int) -> int:
     # 2·(span − floor·flat) ≤ 2·first·(k − flat) + rise·(k·(k + 1) − flat·(flat + 1)), solved for k
     b = 2 * first + rise
     c = 2 * (floor * flat - span) - 2 * first * flat - rise * flat * (flat + 1)
-    k = max(flat + 1, (isqrt(max(0, b * b - 4 * rise * c)) - b) // (2 * rise))
-    while total(line, ctx, decodes, k) < span:
-        k += 1
-    while k > flat + 1 and total(line, ctx, decodes, k - 1) >= span:
-        k -= 1
-    return k
+    k = max(flat + 1, (isqrt(max(0, b * b - 4 * rise * c)) - b) // (2 * rise))  # the root, rounded down
+    return k if total(line, ctx, decodes, k) >= span else k + 1

@@ -120,5 +120,5 @@ def chunk_sweep(
         log = simulate(work, Engine(cost, budget=chunk + decodes, seqs=decodes + 8))
         waits = [ms for ms, n in zip(latencies(log)["ttft"], work.prompt, strict=True) if n == length]
         gaps = Gaps(progressions(log))
-        out[chunk] = Chunked(stat(waits).percentiles["p95"], gaps.at(gaps.n) / MS)
+        out[chunk] = Chunked(stat(waits).percentiles["p95"], gaps.at(gaps.n)[0] / MS)
     return out

@@ -1,16 +1,15 @@
 """Every gap between two tokens of a run, as arithmetic progressions, and exact order statistics over them.
 
 No token was simulated alone: a run of decode steps is a progression of gaps, each as often as there are sequences. The
-k-th smallest of all gaps is found by counting how many are at most v, and halving.
+k-th smallest of all gaps is found by counting how many are at most v, and halving; once few are left, they are listed.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import NamedTuple
 
 from servelab.sched.cost import Line
 from servelab.sched.policies import POLICIES
@@ -19,14 +18,12 @@ from servelab.sched.simulate import Log
 COUNT_BITS = 40
 """A count of gaps is below 2^40."""
 
+FEW = 20_000
+"""So many gaps are rather listed than halved on."""
 
-class Piece(NamedTuple):
-    """Gaps low, low + rise, … : `times` of them, each `weight` times; ps."""
 
-    low: int
-    rise: int
-    times: int
-    weight: int
+Piece = tuple[int, int, int, int]
+"""Gaps low, low + rise, … : `times` of them, each `weight` times; ps. (low, rise, times, weight)."""
 
 
 def progressions(log: Log) -> Iterator[Piece]:
@@ -38,15 +35,19 @@ def progressions(log: Log) -> Iterator[Piece]:
         late: dict[int, list[tuple[int, int]]] = {}
         for row, count, extra in zip(stalls[::3], stalls[1::3], stalls[2::3], strict=True):
             if row < 0:
-                yield Piece(extra, 0, 1, count)
+                yield extra, 0, 1, count
             else:
                 late.setdefault(row, []).append((count, extra))
         lines: dict[int, Line] = {}
         columns = (steps[k::7] for k in range(1, 7))
         for row, (count, n, width, ctx, tokens, took) in enumerate(zip(*columns, strict=True)):
             if tokens or guesses:
-                if n and not (tokens and alone):
-                    yield from _split(late.get(row, []), took, n)
+                if not n or (tokens and alone):
+                    continue
+                if row in late:
+                    yield from _split(late[row], took, n)
+                else:
+                    yield took, 0, 1, n
                 continue
             line = lines.get(width) or lines.setdefault(width, cost.line(width))
             first, rise = line.base + line.slope * (ctx + n), line.slope * n
@@ -59,17 +60,17 @@ def progressions(log: Log) -> Iterator[Piece]:
             if not flat and first < line.floor:
                 flat = min(count, (line.floor - first) // rise + 1)
             if flat:
-                yield Piece(line.floor, 0, flat, n)
+                yield line.floor, 0, flat, n
             if count > flat:
-                yield Piece(first + rise * flat, rise, count - flat, n)
+                yield first + rise * flat, rise, count - flat, n
 
 
 def _split(late: list[tuple[int, int]], gap: int, n: int) -> Iterator[Piece]:
     """The first gap after a standstill: longer for those that stood still."""
     for count, extra in late:
-        yield Piece(gap + extra, 0, 1, count)
+        yield gap + extra, 0, 1, count
     if rest := n - sum(count for count, _ in late):
-        yield Piece(gap, 0, 1, rest)
+        yield gap, 0, 1, rest
 
 
 class Gaps:
@@ -81,12 +82,14 @@ class Gaps:
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         flat: list[int] = []  # gap and count in one integer
-        self.rising: list[array[int]] = [array("q") for _ in range(4)]
+        self.rising = lows, rises, lengths, weights = [array("q") for _ in range(4)]
         self.total = 0
         for low, rise, times, weight in pieces:
             if rise and times > 1:
-                for column, value in zip(self.rising, (low, rise, times, weight), strict=True):
-                    column.append(value)
+                lows.append(low)
+                rises.append(rise)
+                lengths.append(times)
+                weights.append(weight)
                 self.total += weight * (times * low + rise * (times * (times - 1) // 2))
             else:
                 flat.append(low << COUNT_BITS | times * weight)
@@ -108,21 +111,37 @@ class Gaps:
         self.highs = array("q", [highs[i] for i in order])
         self.ended = array("q", accumulate([times[i] * weights[i] for i in order]))
 
-    def at(self, k: int) -> int:
+    def at(self, *ranks: int) -> list[int]:
+        """The gaps of these ranks, which ascend and are quickly found together where they are close."""
         top = max(self.values[-1] if self.values else 0, self.highs[-1] if self.highs else 0)
-        low = _least(0, top, lambda v: self._equal(v) + _until(self.rising[0], self.begun, v) >= k)
-        high = _least(low, top, lambda v: self._equal(v) + _until(self.highs, self.ended, v) >= k)
+        low = _least(0, top, lambda v: self._equal(v) + _until(self.rising[0], self.begun, v) >= ranks[0])
+        high = _least(low, top, lambda v: self._equal(v) + _until(self.highs, self.ended, v) >= ranks[-1])
         first = bisect_right(self.rising[0], high)
         columns = zip(*(column[:first] for column in self.rising), strict=True)
         near = [row for row in columns if row[0] + row[1] * (row[2] - 1) >= low]
         below = _until(self.highs, self.ended, low - 1)
+        many = bisect_right(self.values, high) - bisect_left(self.values, low)
+        if many + sum([min(times, (high - low) // rise + 1) for _, rise, times, _ in near]) <= FEW:
+            return self._listed(ranks, low, high, near, below)
 
-        def enough(v: int) -> bool:
-            inside = [w * min(t, (v - bottom) // rise + 1) for bottom, rise, t, w in near if bottom <= v]
-            found: int = below + self._equal(v) + sum(inside)
-            return found >= k
+        def count(v: int) -> int:
+            inside: list[int] = [w * min(t, (v - bottom) // rise + 1) for bottom, rise, t, w in near if bottom <= v]
+            return below + self._equal(v) + sum(inside)
 
-        return _least(low, high, enough)
+        return [_least(low, high, lambda v, k=k: count(v) >= k) for k in ranks]  # type: ignore[misc]
+
+    def _listed(self, ranks: tuple[int, ...], low: int, high: int, near: list[Piece], below: int) -> list[int]:
+        """`at` where few gaps lie in low…high: those of `near`, beside the equal ones; `below` low lie the others'."""
+        first, last = bisect_left(self.values, low), bisect_right(self.values, high)
+        found = list(zip(self.values[first:last], _weights(self.counted, first, last), strict=True))
+        below += self._equal(low - 1)
+        for bottom, rise, times, weight in near:
+            begin = max(0, -((bottom - low) // rise))
+            below += begin * weight
+            found += [(bottom + rise * j, weight) for j in range(begin, min(times, (high - bottom) // rise + 1))]
+        found.sort()
+        until = list(accumulate([weight for _, weight in found], initial=below))
+        return [found[bisect_left(until, k) - 1][0] for k in ranks]
 
     def _equal(self, v: int) -> int:
         return _until(self.values, self.counted, v)
@@ -143,3 +162,9 @@ def _least(low: int, high: int, true: Callable[[int], bool]) -> int:
         else:
             low = middle + 1
     return low
+
+
+def _weights(counts: array[int], first: int, last: int) -> list[int]:
+    """Single counts from cumulative ones."""
+    before = [counts[first - 1] if first else 0, *counts[first:last]]
+    return [after - before for before, after in zip(before, before[1:], strict=False)]

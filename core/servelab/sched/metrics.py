@@ -110,12 +110,11 @@ def itl(log: Log) -> Stat:
     points, intervals = {}, {}
     for p in PERCENTILES:
         i, rest = divmod((n - 1) * p, 100)
-        value = gaps.at(i + 1)
-        if rest:
-            value += (gaps.at(i + 2) - value) * rest / 100  # type: ignore[assignment]
-        points[f"p{p}"] = value / MS
         pair = ranks(n, p / 100)
-        intervals[f"p{p}"] = pair and (gaps.at(pair[0]) / MS, gaps.at(pair[1]) / MS)
+        wanted = sorted({i + 1, min(i + 2, n), *(pair or ())})
+        at = dict(zip(wanted, gaps.at(*wanted), strict=True))
+        points[f"p{p}"] = (at[i + 1] + (at[min(i + 2, n)] - at[i + 1]) * rest / 100) / MS
+        intervals[f"p{p}"] = pair and (at[pair[0]] / MS, at[pair[1]] / MS)
     return Stat(n, gaps.total / n / MS, points, intervals)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from servelab.sched.simulate import Log
-from servelab.sched.timeline import KINDS, PREEMPTED, TRANSFER, WAITING, Span, slots, spans
+from servelab.sched.timeline import KINDS, Span, slots, spans
 
 Event = dict[str, Any]
 QUEUE = 1_000_000
@@ -22,19 +22,19 @@ QUEUE = 1_000_000
 def events(log: Log) -> Iterator[Event]:
     """Every event, names first."""
     found = spans(log)
-    places = slots(log, found)
+    places = slots(found)
     yield _name("process_name", QUEUE, 0, "queue")
     for replica in range(len(log.steps)):
         yield _name("process_name", replica, 0, f"replica {replica}")
-    for replica, slot in sorted(set(places.values())):
+    for replica, slot in sorted({place for place in places if place}):
         yield _name("thread_name", replica, slot + 1, f"slot {slot}")
-    for number, span in enumerate(found):
-        if span.kind in (WAITING, PREEMPTED, TRANSFER):
+    for number, (span, place) in enumerate(zip(found, places, strict=True)):
+        if not place:
             common = {"cat": "queue", "name": f"request {span.request} {KINDS[span.kind]}", "pid": QUEUE, "tid": 0}
             yield {"ph": "b", "ts": us(span.start), "id": number, **common}
             yield {"ph": "e", "ts": us(span.end), "id": number, **common}
         else:
-            yield _slice(span, *places[span])
+            yield _slice(span, *place)
     for replica, rows in enumerate(log.preempted):
         for t, i, said in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
             args = {"request": i, "tokens generated": said}

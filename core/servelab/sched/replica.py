@@ -56,7 +56,8 @@ class Replica(Scheduler):
             self.still.all(self.n, start)
         elif n:
             self.memory.claim(self.growth.at(self.step + 1))
-            self.go_on(start)
+            if self.still.rows:
+                self.go_on(start)
         self.record(start, 1, n, n, self.ctx, tokens, took)
         self.seen, self.now = start, start + took
         self.load -= tokens + n + whole
@@ -64,7 +65,8 @@ class Replica(Scheduler):
             self.step += 1
             self.ctx += n
             self.spoken = self.now
-            self.leave()
+            if self.heap and self.heap[0][0] <= self.step:
+                self.leave()
         before = self.n
         for i, done, k, complete in chunks:
             self.chunks.extend((start, self.now, i, k) if self.detail else ())
@@ -93,8 +95,9 @@ class Replica(Scheduler):
             took = total(line, ctx, n, k)
         self.memory.claim(self.growth.need(n, self.step, k))
         extra, self.moved = self.engine.cost.swap * self.moved, 0
-        self.go_on(start, extra)
-        took += extra
+        if extra or self.still.rows:
+            self.go_on(start, extra)
+            took += extra
         self.record(start, k, n, width, ctx, 0, took)
         self.now = self.spoken = start + took
         last = max(line.floor, line.base + line.slope * (ctx + n * k))
@@ -102,7 +105,8 @@ class Replica(Scheduler):
         self.ctx = ctx + n * k
         self.step += k
         self.load -= n * k
-        self.leave()
+        if heap[0][0] <= self.step:
+            self.leave()
 
     def record(self, *row: int) -> None:
         self.steps.extend(row)
@@ -111,9 +115,8 @@ class Replica(Scheduler):
 
     def go_on(self, start: int, extra: int = 0) -> None:
         """Every decode gets its next token from the step that begins at `start`."""
-        if self.still.rows or extra:
-            for count, late in self.still.end(self.n, start, extra):
-                self.stalls.extend((len(self.steps) // 7, count, late))
+        for count, late in self.still.end(self.n, start, extra):
+            self.stalls.extend((len(self.steps) // 7, count, late))
 
     def speak(self, i: int, context: int) -> None:
         """Request i's prompt is complete: it has its next token, and decodes from the next step on."""

@@ -84,6 +84,11 @@ class Run:
     sweeps: tuple[Recording, ...]
     online: tuple[Recording, ...]
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """Equal for files of one engine: they may be fitted together."""
+        return self.model, self.gpu, self.engine, self.seqs, self.overlap, self.graph_tokens
+
 
 def read_run(source: Path | bytes, name: str = "") -> Run:
     """A run file. ValueError names the key that is missing or wrong."""

@@ -18,6 +18,8 @@ from servelab.sched.simulate import Log
 
 WAITING, PREFILL, DECODE, PREEMPTED, WASTED, TRANSFER = range(6)
 KINDS = ("waiting", "prefill", "decode", "preempted", "wasted", "transfer")
+OUTSIDE = WAITING, PREEMPTED, TRANSFER
+"""Kinds that occupy no slot."""
 
 
 class Span(NamedTuple):
@@ -82,33 +84,39 @@ def _wasted(log: Log) -> dict[int, int]:
     }  # fmt: skip
 
 
-def slots(log: Log, found: list[Span]) -> dict[Span, tuple[int, int]]:
-    """Span → (replica, slot) of all that occupy one: a slot is taken at admission and left at the end or preemption."""
-    stays: list[tuple[int, int, list[Span]]] = []
-    for span in found:
-        if span.kind in (WAITING, PREEMPTED, TRANSFER):
+def slots(found: list[Span]) -> list[tuple[int, int] | None]:
+    """(replica, slot) of each span that occupies one, else None: taken at admission, left at the end or preemption."""
+    starts: list[int] = []  # of each stay of a request in a slot
+    ends: list[int] = []
+    homes: list[int] = []
+    stays: list[int] = []  # of each span, its stay
+    whose = until = where = -1
+    for request, kind, start, end, _, replica in found:
+        if kind in OUTSIDE:
+            stays.append(-1)
             continue
-        last = stays[-1] if stays else None
-        goes_on = last and (last[2][-1].request, last[2][-1].end, last[2][-1].replica)
-        if last and goes_on == (span.request, span.start, span.replica):
-            last[2].append(span)
-            stays[-1] = last[0], span.end, last[2]
+        if start == until and request == whose and replica == where:
+            ends[-1] = end
         else:
-            stays.append((span.start, span.end, [span]))
-    out: dict[Span, tuple[int, int]] = {}
+            starts.append(start)
+            ends.append(end)
+            homes.append(replica)
+        stays.append(len(ends) - 1)
+        whose, until, where = request, end, replica
     free: defaultdict[int, list[int]] = defaultdict(list)
     busy: list[tuple[int, int, int]] = []
     count: defaultdict[int, int] = defaultdict(int)
-    for start, end, parts in sorted(stays, key=lambda stay: (stay[0], stay[2][0].request)):
-        while busy and busy[0][0] <= start:
+    taken = [(0, 0)] * len(starts)
+    for stay in sorted(range(len(starts)), key=starts.__getitem__):
+        while busy and busy[0][0] <= starts[stay]:
             _, replica, slot = heappop(busy)
             heappush(free[replica], slot)
-        replica = parts[0].replica
+        replica = homes[stay]
         if free[replica]:
             slot = heappop(free[replica])
         else:
             slot = count[replica]
             count[replica] += 1
-        heappush(busy, (end, replica, slot))
-        out.update(dict.fromkeys(parts, (replica, slot)))
-    return out
+        heappush(busy, (ends[stay], replica, slot))
+        taken[stay] = replica, slot
+    return [taken[stay] if stay >= 0 else None for stay in stays]

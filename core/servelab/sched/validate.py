@@ -1,16 +1,17 @@
 """The simulator beside a real engine: fitted on the calibration part of its run file, judged on the rest.
 
 In-sample and held-out errors are never mixed: what a fit has seen are the sweeps and the online recordings whose name
-begins with "fit"; every other recording is a prediction. Three questions are asked of each. Fed with the engine's own
-clock, does the scheduler compose the same steps (`composition`)? On its own clock, does it give the same TTFT, TPOT,
-ITL, E2E and throughput (`compare`)? And, told how slow the host's CPU was from step to step (`servelab.sched.host`), as
-it was told the arrivals: how much of the error was the host's? A 99th percentile is stated from n ≥ 1,000 on.
+begins with "fit", of all files of one engine together; every other recording is a prediction. Three questions are asked
+of each. Fed with the engine's own clock, does the scheduler compose the same steps (`composition`)? On its own clock,
+does it give the same TTFT, TPOT, ITL, E2E and throughput (`compare`)? And, told how slow the host's CPU was from step
+to step (`servelab.sched.host`), as it was told the arrivals: how much of the error was the host's? A 99th percentile is
+stated from n ≥ 1,000 on.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,8 @@ from servelab.sched.cost import Cost
 from servelab.sched.engine import Engine
 from servelab.sched.host import Hosted, told
 from servelab.sched.metrics import MS, Stat, itl, latencies, stat
-from servelab.sched.reference import Reference, Sequence
+from servelab.sched.reference import Reference
+from servelab.sched.reference import Sequence as Queued
 from servelab.sched.request import PS, Workload
 from servelab.sched.runs import Recording, Run, spans
 from servelab.sched.simulate import simulate
@@ -69,12 +71,26 @@ def in_sample(recording: Recording) -> bool:
     return recording.name.startswith("fit")
 
 
-def calibrate(run: Run) -> Fit:
-    """The Cost of a run's engine, from its sweeps and in-sample recordings."""
-    run = told(run, [recording for recording in run.online if in_sample(recording)])
-    loaded = [span for recording in run.online if in_sample(recording) for span in spans(recording, run.overlap)]
-    swept = () if loaded else [span for recording in run.sweeps for span in spans(recording, run.overlap)]
-    return fit(loaded, swept, run.overlap, run.graph_tokens)
+def seen(runs: Iterable[Run]) -> list[Recording]:
+    """What a fit may see of these files."""
+    return [recording for run in runs for recording in run.online if in_sample(recording)]
+
+
+def engines(runs: Iterable[Run]) -> list[list[Run]]:
+    """Files of one engine together, in order of their first."""
+    found: dict[tuple[Any, ...], list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.kind, []).append(run)
+    return list(found.values())
+
+
+def calibrate(runs: Sequence[Run]) -> Fit:
+    """The Cost of one engine, from the in-sample recordings of its files or, where there are none, their sweeps."""
+    hosted = [told(run, seen(runs)) for run in runs]
+    overlap, graph_tokens = runs[0].overlap, runs[0].graph_tokens
+    loaded = [span for recording in seen(hosted) for span in spans(recording, overlap)]
+    swept = () if loaded else [span for run in runs for recording in run.sweeps for span in spans(recording, overlap)]
+    return fit(loaded, swept, overlap, graph_tokens)
 
 
 def engine(run: Run, recording: Recording, cost: Cost) -> Engine:
@@ -82,9 +98,9 @@ def engine(run: Run, recording: Recording, cost: Cost) -> Engine:
     return Engine(cost, "chunked", recording.budget, min(run.seqs, recording.budget), run.blocks)
 
 
-def validate(run: Run, cost: Cost) -> list[Verdict]:
-    """Every online recording of a run against the simulator."""
-    hosted = told(run, [recording for recording in run.online if in_sample(recording)])
+def validate(run: Run, cost: Cost, known: Sequence[Recording]) -> list[Verdict]:
+    """Every online recording of a run against the simulator; `known`: what the fit has seen, for the host's speed."""
+    hosted = told(run, known)
     return [_verdict(run, *pair, cost) for pair in zip(run.online, hosted.online, strict=True)]
 
 
@@ -161,10 +177,10 @@ class Fed(Reference):
 
     def arrive(self, until: int) -> None:
         while self.next < len(self.added) and self.added[self.next] <= until:
-            self.waiting.append(Sequence(self.next, 0, self.work.prompt[self.next]))
+            self.waiting.append(Queued(self.next, 0, self.work.prompt[self.next]))
             self.next += 1
 
-    def execute(self, decodes: list[tuple[Sequence, int]], chunks: list[tuple[Sequence, int]], admitted: int) -> None:
+    def execute(self, decodes: list[tuple[Queued, int]], chunks: list[tuple[Queued, int]], admitted: int) -> None:
         context = sum(one.done + 1 for one, _ in decodes)
         self.made.append((len(decodes), context, len(chunks), sum(n for _, n in chunks)))
         super().execute(decodes, chunks, admitted)

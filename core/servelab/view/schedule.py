@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 
 from servelab.sched.simulate import Log
 from servelab.sched.timeline import DECODE, KINDS, PREEMPTED, PREFILL, TRANSFER, WAITING, WASTED, Span, slots
@@ -29,42 +28,49 @@ LAST = 2**24
 
 def gantt_panel(log: Log, found: list[Span], rows: str, title: str, caption: str, area: Area = "stage") -> Gantt:
     """`rows`: "slots" (who occupies a place in the engine, and under them the queue) or "requests"."""
-    if rows == "slots":
-        places = slots(log, found)
-        most = [0] * len(log.steps)
-        for replica, slot in places.values():
-            most[replica] = max(most[replica], slot + 1)
-        above = [sum(most[:replica]) + replica for replica in range(len(most))]  # an empty row between two replicas
-        shown = [(span, above[replica] + slot) for span, (replica, slot) in places.items()]
-        count = sum(most) + len(most)
-        queue = _stacked([span for span in found if span.kind in (WAITING, PREEMPTED, TRANSFER)])
-        shown += [(span, count + row) for span, row in queue]
-        count += 1 + max((row for _, row in queue), default=-2)
-    else:
-        shown, count = [(span, span.request) for span in found], len(log.work)
-    present = {span.kind for span, _ in shown}
+    request, kind, start, end, tokens, _ = zip(*found, strict=True) if found else ((),) * 6
+    row, count = _rows(log, found) if rows == "slots" else (request, len(log.work))
+    present = set(kind)
     return Gantt(
         "gantt", title, area, "slot" if rows == "slots" else "request", count, KINDS,
-        tuple(name for kind, name in enumerate(KINDS) if kind in present), caption,
-        i32([row for _, row in shown]), i32([span.request for span, _ in shown]), i32([s.kind for s, _ in shown]),
-        f32([span.start / TICK for span, _ in shown]), f32([span.end / TICK for span, _ in shown]),
-        i32([span.tokens for span, _ in shown]),
+        tuple(name for k, name in enumerate(KINDS) if k in present), caption, i32(row), i32(request), i32(kind),
+        f32([t / TICK for t in start]), f32([t / TICK for t in end]), i32(tokens),
     )  # fmt: skip
 
 
-def _stacked(waits: list[Span]) -> list[tuple[Span, int]]:
-    """Who waits, in the first row that is free; the last of QUEUE rows takes all for whom there is none."""
-    out: list[tuple[Span, int]] = []
+def _rows(log: Log, found: list[Span]) -> tuple[list[int], int]:
+    """Of each span its slot, those of a replica under those of the one before, or its row in the queue; how many."""
+    places = slots(found)
+    most = [0] * len(log.steps)
+    for place in places:
+        if place and place[1] >= most[place[0]]:
+            most[place[0]] = place[1] + 1
+    above = [sum(most[:replica]) + replica for replica in range(len(most))]  # an empty row between two replicas
+    count = sum(most) + len(most)
+    rows = [above[place[0]] + place[1] if place else count for place in places]
+    waits = [k for k, place in enumerate(places) if not place]
+    queue = _stacked([found[k] for k in waits])
+    for k, row in zip(waits, queue, strict=True):
+        rows[k] += row
+    return rows, count + 1 + max(queue, default=-2)
+
+
+def _stacked(waits: list[Span]) -> list[int]:
+    """Of each who waits, the first row that is free; the last of QUEUE rows takes all for whom there is none."""
+    out = [0] * len(waits)
     rows = 0
     free: list[int] = []
     busy: list[tuple[int, int]] = []
-    for span in sorted(waits, key=attrgetter("start")):
-        while busy and busy[0][0] <= span.start:
+    for k in sorted(range(len(waits)), key=[span.start for span in waits].__getitem__):
+        start, end = waits[k].start, waits[k].end
+        while busy and busy[0][0] <= start:
             heappush(free, heappop(busy)[1])
-        row = heappop(free) if free else rows
-        rows = max(rows, row + 1)
-        heappush(busy, (span.end, row))
-        out.append((span, min(row, QUEUE - 1)))
+        if free:
+            row = heappop(free)
+        else:
+            row, rows = rows, rows + 1
+        heappush(busy, (end, row))
+        out[k] = min(row, QUEUE - 1)
     return out
 
 
@@ -86,10 +92,9 @@ def curves(log: Log, found: list[Span]) -> Curves:
     ends = sorted([span.end // TICK for span in waits]) + [FOREVER]
     now = [(0, 0, 0)] * len(log.steps)  # of each replica
     running = blocks = tokens = begun = ended = 0
-    columns = t, *_ = [array("i") for _ in range(5)]
+    at: dict[int, tuple[int, int, int, int]] = {}
     for tick, replica, n, held, took in _changes(log):
-        before = now[replica]
-        now[replica] = n, held, took
+        before, now[replica] = now[replica], (n, held, took)
         running += n - before[0]
         blocks += held - before[1]
         tokens += took - before[2]
@@ -97,12 +102,9 @@ def curves(log: Log, found: list[Span]) -> Curves:
             begun += 1
         while ends[ended] <= tick:
             ended += 1
-        if t and t[-1] == tick:
-            for column in columns:
-                column.pop()
-        for column, value in zip(columns, (tick, running, begun - ended, blocks, tokens), strict=True):
-            column.append(value)
-    return Curves(*(Column("i32", column) for column in columns))
+        at[tick] = running, begun - ended, blocks, tokens
+    columns = zip(*at.values(), strict=True) if at else ((),) * 4
+    return Curves(i32(at), *map(i32, columns))
 
 
 def _changes(log: Log) -> list[tuple[int, int, int, int, int]]:

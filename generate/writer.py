@@ -31,6 +31,7 @@ except ModuleNotFoundError as error:
     sys.exit(f"error: {error.name} is not installed here; . .venv/bin/activate first, which make build sets up")
 
 ROOT = Path(__file__).resolve().parent.parent
+RUNS = ROOT / "generate" / "runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,8 @@ def head(clean: bool) -> str:
 
 
 def outside(directory: Path, name: str) -> bytes:
-    """The bytes of an outside file, found by name anywhere under `directory`."""
-    found = sorted(directory.rglob(name))
+    """The bytes of a file, found by name among the recordings of this repository or anywhere under `directory`."""
+    found = [*RUNS.glob(name), *sorted(directory.rglob(name))]
     if not found:
         raise ValueError(
             f"{name} is not under {str(directory)!r}; set SERVELAB_DATA or --data to the folder that holds it"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from servelab.receipt import kv, sched
+from servelab.receipt import kv, sched, validation
 from servelab.receipt.canonical import sha256
 from servelab.receipt.numbers import same
 from servelab.receipt.result import Files, Result
@@ -30,6 +30,7 @@ RECOMPUTE: dict[str, Callable[[Receipt, Files], Result]] = {
     "sched_routing": sched.recompute_routing,
     "sched_chunk": sched.recompute_chunk,
     "sched_cplan": sched.recompute_cplan,
+    "sched_validation": validation.recompute_validation,
 }
 """By receipt kind: the receipt and the outside files at hand (name → bytes, already known to be the right ones) →
 Result."""

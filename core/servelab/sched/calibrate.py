@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from servelab.sched.cost import Cost
 from servelab.sched.linear import solve
@@ -104,9 +104,15 @@ def fit(loaded: Sequence[Span], swept: Sequence[Span] = (), overlap: bool = Fals
     values = {name: round(c.start * c.scale) for name, c in COEFFICIENTS.items()}
     start = Cost(**values, overlap=overlap, graph_tokens=graph_tokens)
     tried = [_descend(_descend(replace(start, tile=tile), rows, 1.0), rows, HUBER) for tile in TILES]
-    best = min(tried, key=lambda cost: _loss(cost, rows, HUBER))
+    best = _stated(min(tried, key=lambda cost: _loss(cost, rows, HUBER)))
     off = errors(best, [(steps, seconds) for steps, seconds, _ in rows])
     return Fit(best, len(off), 100 * math.fsum(map(abs, off)) / len(off), 100 * math.fsum(off) / len(off))
+
+
+def _stated(cost: Cost) -> Cost:
+    """Coefficients to four significant digits: more is noise, and two C libraries should give the same."""
+    values: dict[str, Any] = {name: round(float(f"{getattr(cost, name):.4g}")) for name in COEFFICIENTS}
+    return replace(cost, **values)
 
 
 def _sample(loaded: Sequence[Span], swept: Sequence[Span], graph_tokens: int) -> list[Row]:

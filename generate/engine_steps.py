@@ -27,6 +27,7 @@ import platform
 import random
 import statistics
 import subprocess
+import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -95,8 +96,7 @@ class Engine:
         import torch
         import vllm
 
-        folder = Path("/tmp/models") / model
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=model))
         (folder / "config.json").write_text(json.dumps(COMMON | SHAPES[model]))
         began = time.time()
         graphs = {} if eager else {"cudagraph_capture_sizes": GRAPHS, "max_cudagraph_capture_size": BUDGET}

@@ -14,7 +14,7 @@ from typing import Any
 
 from servelab.receipt.result import Files, Result
 from servelab.receipt.schema import Metric, Receipt
-from servelab.sched.runs import Run, read_run
+from servelab.sched.runs import Recording, Run, read_run
 from servelab.sched.validate import Verdict, calibrate, engines, seen, validate
 
 FIGURES = (
@@ -33,18 +33,17 @@ def validation_result(runs: Iterable[Run]) -> Result:
         stated = {"n": found.n, "mape": _short(found.mape), "bias": _short(found.bias)}
         fits[" + ".join(run.name for run in files)] = {"cost": asdict(found.cost), **stated}
         for run in files:
-            for verdict in validate(run, found.cost, seen(files)):
-                recordings[f"{run.name} {verdict.name}"] = told(run, verdict)
+            for recording, verdict in zip(run.online, validate(run, found.cost, seen(files)), strict=True):
+                recordings[f"{run.name} {verdict.name}"] = _stated(run, recording, verdict)
     statistic = {"fits": fits, "recordings": recordings}
     return Result(validation_metrics(statistic), statistic)
 
 
-def told(run: Run, verdict: Verdict) -> dict[str, Any]:
+def _stated(run: Run, recording: Recording, verdict: Verdict) -> dict[str, Any]:
     """One recording in the statistic."""
-    about = next(one for one in run.online if one.name == verdict.name)
     return {
-        "model": run.model, "overlap": run.overlap, "budget": about.budget, "seen": verdict.seen,
-        "requests": len(about.work or ()), "steps": verdict.steps, "same": verdict.same,
+        "model": run.model, "overlap": run.overlap, "budget": recording.budget, "seen": verdict.seen,
+        "requests": len(recording.work or ()), "steps": verdict.steps, "same": verdict.same,
         "step_error": _short(verdict.mape), "told_step_error": _short(verdict.hosted_mape),
         "figures": {row.metric: [_short(x) for x in (row.measured, row.simulated, row.hosted)] for row in verdict.rows},
     }  # fmt: skip

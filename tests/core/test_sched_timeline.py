@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from dataclasses import replace
@@ -18,7 +19,7 @@ from servelab.sched.request import PS, Workload, column
 from servelab.sched.simulate import simulate
 from servelab.sched.timeline import DECODE, OUTSIDE, PREEMPTED, PREFILL, WAITING, WASTED, slots, spans
 from servelab.view.export import to_perfetto
-from servelab.view.schedule import gantt_panel
+from servelab.view.schedule import QUEUE, gantt_panel
 from studios.batcher import view as batcher
 from studios.batcher.run import played
 
@@ -43,6 +44,31 @@ def test_spans_tile_every_life_and_agree_with_the_reference(work: Workload, engi
         assert set(stopped) - set(waited) <= {span.start for span in mine if span.kind in (WAITING, PREFILL, DECODE)}
 
 
+def peak(stays: list[tuple[int, int]]) -> int:
+    """Most stays at one time; one that ends as another begins makes room for it."""
+    changes = sorted([(start, 1) for start, _ in stays] + [(end, -1) for _, end in stays])
+    return max(itertools.accumulate(change for _, change in changes), default=0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(workloads(), engines())
+def test_the_queue_stands_under_the_slots(work: Workload, engine: Engine) -> None:
+    """Nobody waits in a slot's row, and of the queue's rows only the last is shared."""
+    log = simulate(work, engine, detail=True)
+    found = spans(log)
+    panel = gantt_panel(log, found, "slots", "", "")
+    taken = {row for row, span in zip(panel.row.data, found, strict=True) if span.kind not in OUTSIDE}
+    queue = defaultdict(list)
+    for row, span in zip(panel.row.data, found, strict=True):
+        assert 0 <= row < panel.rows
+        if span.kind in OUTSIDE:
+            assert row not in taken
+            queue[row].append((span.start, span.end))
+    for row, waits in queue.items():
+        assert len(queue) == QUEUE and row == max(queue) or peak(waits) == 1
+    assert len(queue) == min(QUEUE, peak([wait for waits in queue.values() for wait in waits]))
+
+
 @settings(max_examples=200, deadline=None)
 @given(workloads(), engines())
 def test_a_slot_holds_one_request_at_a_time(work: Workload, engine: Engine) -> None:
@@ -57,6 +83,7 @@ def test_a_slot_holds_one_request_at_a_time(work: Workload, engine: Engine) -> N
     for rows in lanes.values():
         rows.sort()
         assert all(end <= start for (_, end), (start, _) in zip(rows, rows[1:], strict=False))
+    assert len(lanes) == peak([row for rows in lanes.values() for row in rows])  # none is kept while its owner is away
     if engine.policy != "static":  # there the empty ends of a batch stay in their slots
         assert len(lanes) <= engine.seqs
 

@@ -17,7 +17,7 @@ from servelab.sched.perfetto import to_json
 from servelab.sched.reference import Reference
 from servelab.sched.request import PS, Workload, column
 from servelab.sched.simulate import simulate
-from servelab.sched.timeline import DECODE, OUTSIDE, PREEMPTED, PREFILL, WAITING, WASTED, slots, spans
+from servelab.sched.timeline import DECODE, OUTSIDE, PREEMPTED, PREFILL, WAITING, WASTED, Span, slots, spans
 from servelab.view.export import to_perfetto
 from servelab.view.schedule import QUEUE, gantt_panel
 from studios.batcher import view as batcher
@@ -86,6 +86,15 @@ def test_a_slot_holds_one_request_at_a_time(work: Workload, engine: Engine) -> N
     assert len(lanes) == peak([row for rows in lanes.values() for row in rows])  # none is kept while its owner is away
     if engine.policy != "static":  # there the empty ends of a batch stay in their slots
         assert len(lanes) <= engine.seqs
+
+
+def test_a_slot_is_free_while_its_owner_is_away() -> None:
+    """Preempted from 5 to 8, during which another comes; back again, and then decoding on another replica."""
+    found = [
+        Span(0, PREFILL, 0, 2), Span(0, DECODE, 2, 5), Span(0, PREEMPTED, 5, 8), Span(0, PREFILL, 8, 9),
+        Span(0, DECODE, 9, 12, 0, 1), Span(1, PREFILL, 6, 7), Span(1, DECODE, 7, 10),
+    ]  # fmt: skip
+    assert slots(found) == [(0, 0), (0, 0), None, (0, 1), (1, 0), (0, 0), (0, 0)]
 
 
 def test_a_static_batch_wastes_the_slots_of_short_answers() -> None:

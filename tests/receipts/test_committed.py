@@ -15,6 +15,7 @@ RECEIPTS = ROOT / "receipts"
 DATA = ROOT / data_directory()
 KINDS = (
     "kv_pages", "kv_prefix", "kv_waste", "sched_admission", "sched_routing", "sched_chunk", "sched_cplan",
+    "sched_validation",
 )  # fmt: skip
 MEASURED = ("kv_pool", "site_speed", "sched_speed")
 LATER = {"sched_admission": {"gcra_differences"}}
@@ -40,6 +41,8 @@ def test_it_is_sound_without_the_outside_data(tmp_path: Path) -> None:
         ("kv_prefix", "statistic from mooncake_fast25_conversation.jsonl.gz"),
         ("kv_prefix", "statistic from mooncake_fast25_synthetic.jsonl.gz"),
         ("sched_cplan", "statistic from cplan_requests.json"),
+        ("sched_validation", "statistic from h200-qwen2.5-7b-async-1.json.gz"),
+        ("sched_validation", "statistic from h200-qwen2.5-7b-async-2.json.gz"),
     }
 
 

@@ -54,8 +54,9 @@ LAUNCH = Cost(
 
 FITTED: dict[tuple[str, str], Cost] = {
     ("H200", "Qwen2.5-7B"): Cost(
-        host=3_342_552_776, seq=21_981_635, new=6_265_733, weights=4_711_008_646, token=21_191_465, tile=64,
-        context=17_058, work=0, logit=10_700_172, graph=1, mixed=1_684_458_571, eager=9_662_137_423, overlap=True,
+        host=510_200_000, seq=13_310_000, new=2_586_000_000, fixed=2_379_000_000, weights=2_352_000_000,
+        token=17_880_000, tile=16, context=22_260, work=1_630, logit=5_000_000, graph=1_000_000_000,
+        mixed=886_400_000, eager=8_418_000_000, overlap=True,
     ),
 }  # fmt: skip
 """By card and model: bf16, vLLM 0.24.0 with asynchronous scheduling; ps."""

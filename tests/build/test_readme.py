@@ -45,9 +45,10 @@ def test_the_rooms_of_the_core_are_listed() -> None:
     assert rooms == {path.name for path in listed().values() if path.parent.name == "servelab" and path.is_dir()}
 
 
-def test_its_picture_is_there() -> None:
-    (picture,) = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
-    assert (ROOT / picture).stat().st_size < 400_000
+def test_its_pictures_are_there() -> None:
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    assert pictures == ["site/batcher.png", "site/kv-desk.png"]
+    assert all((ROOT / picture).stat().st_size < 400_000 for picture in pictures)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

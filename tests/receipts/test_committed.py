@@ -13,6 +13,7 @@ from servelab.receipt.verify import data_directory, verify
 ROOT = Path(__file__).parent.parent.parent
 RECEIPTS = ROOT / "receipts"
 DATA = ROOT / data_directory()
+RUNS = ROOT / "generate" / "runs"
 KINDS = (
     "kv_pages", "kv_prefix", "kv_waste", "sched_admission", "sched_routing", "sched_chunk", "sched_cplan",
     "sched_validation",
@@ -56,7 +57,7 @@ def test_every_claim_resolves(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_recomputed_in_full_where_the_data_is(kind: str) -> None:
     receipt = load_all(RECEIPTS)[kind]
-    files = [next(iter(DATA.rglob(d.name)), None) for d in receipt.data]
+    files = [next((path for place in (RUNS, DATA) for path in place.rglob(d.name)), None) for d in receipt.data]
     present = [f.read_bytes() for f in files if f is not None]
     if len(present) < len(files):
         pytest.skip(f"no outside data under {DATA}; set SERVELAB_DATA to recompute {kind} from it")

@@ -1,7 +1,8 @@
 // A canvas of cells to point at and to walk with arrow keys: the base of pool, block tables and prefix tree. A panel sets
 // data, pool, count, replay; arrange(width, height) → height fills x, y, w, h by cell in device pixels.
 
-import { colour, h, tell } from "./dom.mjs";
+import { tell } from "./dom.mjs";
+import { layers, size } from "./layers.mjs";
 import { FREE, cell } from "./sprite.mjs";
 
 let pointing; // what takes pointers and keys: comes with the first of them
@@ -9,20 +10,9 @@ let pointing; // what takes pointers and keys: comes with the first of them
 export class Cells {
   constructor(el, ctx, name) {
     Object.assign(this, { ctx, at: -1, tick: 0 });
-    this.base = h("canvas", { role: "img" });
-    this.over = h("canvas", { ariaHidden: "true" });
-    this.pane = h("div", { className: "cells", tabIndex: 0, role: "group", "aria-label": `${name}; arrow keys walk over the blocks` },
-      h("div", { className: "pad" }, this.base, this.over));
-    this.readout = h("p", { className: "readout" });
+    layers(this, `${name}; arrow keys walk over the blocks`);
     el.append(this.pane, this.readout);
-    for (const type of ["pointermove", "pointerdown", "pointerleave"]) this.over.addEventListener(type, this);
-    for (const type of ["keydown", "focus", "blur"]) this.pane.addEventListener(type, this);
     ctx.grids.add(this);
-    this.watch = new ResizeObserver(([{ contentRect }]) => {
-      this.size = [contentRect.width, contentRect.height];
-      this.draw(this.tick, true);
-    });
-    this.watch.observe(this.pane);
   }
 
   close() {
@@ -49,18 +39,13 @@ export class Cells {
   fit() {
     this.px = devicePixelRatio;
     for (const name of "xywh") this[name] = new Int32Array(this.count);
-    const [width, room] = this.size.map((length) => Math.round(length * this.px));
-    const height = this.arrange(width, room);
-    for (const canvas of [this.base, this.over]) {
-      if (canvas.width === width && canvas.height === height) continue;
-      Object.assign(canvas, { width, height });
-      Object.assign(canvas.style, { width: `${width / this.px}px`, height: `${height / this.px}px` });
-    }
+    const [width, room] = this.room.map((length) => Math.round(length * this.px));
+    size(this, width, this.arrange(width, room));
   }
 
   draw(tick, all = false) {
     this.tick = tick;
-    if (!this.data || !this.size?.[0]) return;
+    if (!this.data || !this.room?.[0]) return;
     const changed = this.replay.seek(tick);
     const whole = all || !changed || this.before;
     if (all || !changed) this.fit();

@@ -6,7 +6,6 @@ const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowD
 
 /** What an event on the canvas or its pane says: another cell, or none. */
 export function take(cells, type, key, left, top) {
-  if (type === "focus" || type === "blur") cells.readout.ariaLive = type === "focus" ? "polite" : "off";
   if (type === "pointermove" || type === "pointerdown") point(cells, hit(cells, left * cells.px, top * cells.px));
   else if (type === "pointerleave" || type === "blur" || key === "Escape") point(cells, -1);
   else if (STEPS[key] && cells.count) walk(cells, ...STEPS[key]);

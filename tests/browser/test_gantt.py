@@ -64,6 +64,22 @@ def test_keys_walk_over_the_requests_and_zoom(batcher: Any) -> None:
     assert not batcher.inner_text(READOUT).startswith("Request")
 
 
+def test_a_decode_shows_its_tokens_when_they_are_far_enough_apart(batcher: Any) -> None:
+    """Gaps in the row of slot 0, counted along one line of pixels; zoomed in there is one for every iteration."""
+    gaps = f"""() => {{
+      const e = document.querySelector('{PICTURE}');
+      const alpha = e.getContext('2d').getImageData(0, 4 * devicePixelRatio, e.width, 1).data.filter((_, i) => i % 4 === 3);
+      return alpha.filter((one, i) => !one && alpha[i - 1]).length;
+    }}"""
+    batcher.focus("[data-kind=gantt] .cells")
+    whole = batcher.evaluate(gaps)
+    for _ in range(6):
+        batcher.keyboard.press("+")
+    near = batcher.evaluate(gaps)
+    batcher.keyboard.press("+")
+    assert near > 2 * whole and 0.3 * near < batcher.evaluate(gaps) < 0.8 * near  # half as much time is on the screen
+
+
 def test_a_slider_moves_the_percentiles(batcher: Any) -> None:
     before = tiles(batcher)
     batcher.focus("#r-rate")

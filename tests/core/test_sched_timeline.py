@@ -155,3 +155,24 @@ def test_who_waits_is_drawn_under_the_slots() -> None:
     for row in queue_rows - {max(queue_rows)}:
         mine = sorted((start, end) for at, _, start, end in rows if at == row)
         assert all(end <= then for (_, end), (then, _) in zip(mine, mine[1:], strict=False))
+
+
+@pytest.mark.parametrize("name", ["chunked", "continuous", "static", "pressure", "prefixes", "apart"])
+def test_a_decode_has_a_tick_for_each_of_its_tokens(name: str) -> None:
+    """Ends of iterations that lie in it, as a page draws them, against its tokens; the first came with the prompt."""
+    log, found = played(batcher.PRESETS[name].state)
+    panel = gantt_panel(log, found, "slots", "", "")
+    columns = (panel.first, panel.start, panel.end, panel.tokens)
+    counted = 0
+    for first, start, end, tokens in zip(*(column.data for column in columns), strict=True):
+        if first < 0:
+            continue
+        ticks = []
+        run = first
+        while panel.begin.data[run] < end:
+            begin, each, times = panel.begin.data[run], panel.each.data[run], panel.times.data[run]
+            ticks += [begin + k * each for k in range(1, times + 1)]
+            run += 1
+        assert sum(start + 0.05 < t < end + 0.05 for t in ticks) == tokens - 1
+        counted += 1
+    assert counted >= len(log.work) * 0.9

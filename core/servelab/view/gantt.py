@@ -15,6 +15,9 @@ class Gantt(Panel):
     Columns, a span each, in any order: `row`, `owner` (its request, for the hue), `type` (an index of `types`, whose
     names are colour tokens), `tokens` (i32), `start` and `end` (f32, ticks and parts of them). `legend`: the types that
     occur; `caption`: one sentence under the picture.
+
+    Ticks in a span are the ends of iterations. These come in runs of equal ones, a run each: `begin`, `each` (of one; f32,
+    ticks), `times`, a NaN after those of a machine. `first`: of each span its first run, −1 where it has no ticks.
     """
 
     kind: ClassVar[str] = "gantt"
@@ -29,3 +32,7 @@ class Gantt(Panel):
     start: Column
     end: Column
     tokens: Column
+    first: Column
+    begin: Column
+    each: Column
+    times: Column

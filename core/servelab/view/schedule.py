@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -34,8 +36,24 @@ def gantt_panel(log: Log, found: list[Span], rows: str, title: str, caption: str
     return Gantt(
         "gantt", title, area, "slot" if rows == "slots" else "request", count, KINDS,
         tuple(name for k, name in enumerate(KINDS) if k in present), caption, i32(row), i32(request), i32(kind),
-        f32([t / TICK for t in start]), f32([t / TICK for t in end]), i32(tokens),
+        f32([t / TICK for t in start]), f32([t / TICK for t in end]), i32(tokens), *_iterations(log, found),
     )  # fmt: skip
+
+
+def _iterations(log: Log, found: list[Span]) -> tuple[Column, Column, Column, Column]:
+    """The first run of each decode; and of all runs the begin, the time of one iteration, and how many give tokens."""
+    begin, each, times, offsets = [], [], [], []
+    for steps in log.steps:
+        offsets.append(len(begin))
+        begin += [*[t / TICK for t in steps[::7]], math.nan]
+        each += [*[took / count / TICK for took, count in zip(steps[6::7], steps[1::7], strict=True)], 0.0]
+        times += [*[n and count for n, count in zip(steps[2::7], steps[1::7], strict=True)], 0]
+    starts = [steps[::7] for steps in log.steps]
+    first = [
+        offsets[span.replica] + bisect_left(starts[span.replica], span.start) if span.kind == DECODE else -1
+        for span in found
+    ]
+    return i32(first), f32(begin), f32(each), i32(times)
 
 
 def _rows(log: Log, found: list[Span]) -> tuple[list[int], int]:

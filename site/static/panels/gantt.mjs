@@ -2,27 +2,20 @@
 // hundred thousand spans cost no more than ten. Zoom with + − 0, the buttons, a double click or Ctrl and the wheel.
 
 import { colour, h, hue, num, tell } from "../dom.mjs";
+import { layers, size } from "../layers.mjs";
 
 const HATCH = { waiting: [0, 6], preempted: [6, 6], wasted: [6, 0], transfer: [3, 3] }; // from (0, a) to (6, b): shape beside colour
 
 class Gantt {
   constructor(el, ctx) {
     Object.assign(this, { ctx, at: -1, owner: -1, tick: 0, from: 0, zoom: 1 });
-    this.base = h("canvas", { role: "img" });
-    this.over = h("canvas", { ariaHidden: "true" });
-    this.pane = h("div", { className: "cells", tabIndex: 0, role: "group", "aria-label": "Timeline; up and down walk over the requests, plus, minus and 0 zoom" },
-      h("div", { className: "pad" }, this.base, this.over));
+    layers(this, "Timeline; up and down walk over the requests, plus, minus and 0 zoom", "pointerup", "dblclick");
     const button = (label, name, act) => h("button", { type: "button", className: "icon quiet", "aria-label": name, onclick: act }, label);
-    this.readout = h("p", { className: "readout" });
     this.legend = h("ul", { className: "legend" });
     this.caption = h("p", { className: "caption" });
     el.append(this.pane, h("div", { className: "under" }, this.readout, h("div", { className: "row" },
       button("−", "Zoom out", () => this.scale(0.5)), button("+", "Zoom in", () => this.scale(2)), button("0", "Show all", () => this.scale(0)))), this.legend, this.caption);
-    for (const type of ["pointermove", "pointerdown", "pointerup", "pointerleave", "dblclick"]) this.over.addEventListener(type, this);
-    for (const type of ["keydown", "focus", "blur"]) this.pane.addEventListener(type, this);
     this.over.addEventListener("wheel", this, { passive: false });
-    this.watch = new ResizeObserver(() => this.draw(this.tick, true));
-    this.watch.observe(this.pane);
   }
 
   close() {
@@ -87,13 +80,8 @@ class Gantt {
   }
 
   fit() {
-    const { clientWidth, clientHeight } = this.pane;
     this.px = devicePixelRatio;
-    for (const canvas of [this.base, this.over]) {
-      const [width, height] = [clientWidth, clientHeight].map((length) => Math.round(length * this.px));
-      if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-      Object.assign(canvas.style, { width: `${clientWidth}px`, height: `${clientHeight}px` });
-    }
+    size(this, ...this.room.map((length) => Math.round(length * this.px)));
     this.high = Math.min(28 * this.px, this.base.height / Math.max(1, this.data.rows));
     this.gap = this.high > 6 * this.px ? this.px : 0;
   }
@@ -104,7 +92,7 @@ class Gantt {
 
   draw(tick, all = false) {
     this.tick = tick;
-    if (!this.data || !this.pane.clientWidth) return;
+    if (!this.data || !this.room?.[0]) return;
     if (all || this.stale) this.paint();
     this.veil();
     this.tell();
@@ -124,10 +112,21 @@ class Gantt {
       if (data.type[i] !== type) g.fillStyle = this.fills[(type = data.type[i])];
       const width = Math.max(right - left, px);
       g.fillRect(left, data.row[i] * high, width, Math.max(high - gap, 1));
+      if (data.first[i] >= 0) this.notch(g, i);
       if (high < 10 * px || width < 24 * px || data.types[type] !== "decode") continue;
       g.fillStyle = hue(data.owner[i]);
       g.fillRect(left, data.row[i] * high, 3 * px, high - gap);
       g.fillStyle = this.fills[type];
+    }
+  }
+
+  /** Cut a decode where its tokens come, as far as they are apart. */
+  notch(g, i) {
+    const { data: { row, begin, each, times, end, first }, high, px, from } = this;
+    for (let r = first[i]; begin[r] < end[i]; r++) {
+      if (this.x(from + each[r]) < 5 * px) continue;
+      const [low, most] = [from, from + this.span].map((tick) => (tick - begin[r]) / each[r]);
+      for (let k = Math.max(1, Math.ceil(low)); k <= Math.min(times[r], most); k++) g.clearRect(this.x(begin[r] + k * each[r]) - px, row[i] * high, px, high);
     }
   }
 
@@ -138,7 +137,7 @@ class Gantt {
     g.clearRect(0, 0, over.width, over.height);
     const now = this.x(this.tick);
     Object.assign(g, { globalAlpha: 0.65, fillStyle: colour("bg") });
-    if (this.tick < this.end) g.fillRect(Math.max(0, now), 0, over.width, over.height);
+    g.fillRect(Math.max(0, now), 0, over.width, over.height);
     Object.assign(g, { globalAlpha: 1, fillStyle: colour("ink"), strokeStyle: colour("ink"), lineWidth: 2 * px });
     g.fillRect(now - px, 0, 2 * px, over.height);
     if (this.owner < 0) return;
@@ -150,12 +149,19 @@ class Gantt {
   }
 
   tell() {
-    const { data, tick } = this;
-    const n = data.types.map(() => 0);
-    for (let i = 0; i < data.row.length; i++) if (data.start[i] <= tick && tick < data.end[i]) n[data.type[i]]++;
-    const now = data.types.map((name, k) => (n[k] ? `${num(n[k])} ${name}` : "")).filter(Boolean).join(" · ") || "nothing under way";
-    this.base.ariaLabel = `${data.title}: ${now}`;
-    tell(this.readout, this.at >= 0 ? this.say(this.at) : this.owner >= 0 ? this.life() : now);
+    const { data: { start, end, owner, title }, tick } = this;
+    const now = this.sums((i) => start[i] <= tick && tick < end[i], (name, n) => `${num(n)} ${name}`) || "nothing under way";
+    const life = () => this.sums((i) => (owner[i] === this.owner) * (end[i] - start[i]), (name, ms) => `${name} ${num(ms, 1)} ms`);
+    this.base.ariaLabel = `${title}: ${now}`;
+    tell(this.readout, this.at >= 0 ? this.say(this.at) : this.owner >= 0 ? `Request ${this.owner}: ${life()}` : now);
+  }
+
+  /** By type the sum over its spans, in words, where there is one. */
+  sums(of, words) {
+    const { types, type } = this.data;
+    const sums = types.map(() => 0);
+    for (let i = 0; i < type.length; i++) sums[type[i]] += of(i);
+    return types.map((name, k) => sums[k] && words(name, sums[k])).filter(Boolean).join(" · ");
   }
 
   say(i) {
@@ -165,18 +171,16 @@ class Gantt {
     return `Request ${data.owner[i]}: ${data.types[data.type[i]]}${tokens}, ${ms(data.start[i])} to ${ms(data.end[i])}`;
   }
 
-  life() {
-    const { data, owner } = this;
-    const sums = data.types.map(() => 0);
-    for (let i = 0; i < data.row.length; i++) if (data.owner[i] === owner) sums[data.type[i]] += data.end[i] - data.start[i];
-    return `Request ${owner}: ${data.types.map((name, k) => (sums[k] ? `${name} ${num(sums[k], 1)} ms` : "")).filter(Boolean).join(" · ")}`;
+  /** The tick at a place of the pane. */
+  when(left) {
+    return this.from + (left / this.room[0]) * this.span;
   }
 
   hit(left, top) {
     const { data, high } = this;
     const row = Math.floor((top * this.px) / high);
-    const tick = this.from + (left / this.pane.clientWidth) * this.span;
-    const near = (2 * this.span) / this.pane.clientWidth;
+    const tick = this.when(left);
+    const near = this.when(2) - this.from;
     return data.row.findIndex((r, i) => r === row && data.start[i] - near <= tick && tick <= data.end[i] + near);
   }
 
@@ -188,19 +192,18 @@ class Gantt {
 
   handleEvent(event) {
     const { type, key, offsetX, offsetY, buttons } = event;
-    if (type === "focus" || type === "blur") this.readout.ariaLive = type === "focus" ? "polite" : "off";
-    else if (type === "keydown") this.press(key, event);
+    if (type === "keydown") this.press(key, event);
     else if (type === "wheel") {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
-      this.scale(event.deltaY < 0 ? 1.25 : 0.8, this.from + (offsetX / this.pane.clientWidth) * this.span);
-    } else if (type === "dblclick") this.scale(this.zoom > 1 ? 0 : 8, this.from + (offsetX / this.pane.clientWidth) * this.span);
+      this.scale(event.deltaY < 0 ? 1.25 : 0.8, this.when(offsetX));
+    } else if (type === "dblclick") this.scale(this.zoom > 1 ? 0 : 8, this.when(offsetX));
     else if (type === "pointerdown") this.held = { x: offsetX, from: this.from };
     else if (type === "pointerup") {
       if (this.held && Math.abs(this.held.x - offsetX) < 4 && this.at >= 0) this.choose(this.data.owner[this.at]);
       this.held = null;
     } else if (type === "pointermove" && buttons && this.held && this.zoom > 1) {
-      this.pan(this.held.from - ((offsetX - this.held.x) / this.pane.clientWidth) * this.span);
+      this.pan(this.held.from + this.when(this.held.x) - this.when(offsetX));
     } else {
       const at = type === "pointermove" ? this.hit(offsetX, offsetY) : -1;
       if (at === this.at) return;
@@ -211,12 +214,11 @@ class Gantt {
 
   press(key, event) {
     const step = { ArrowUp: -1, ArrowDown: 1 }[key];
-    const owners = step && Array.from(new Set(this.data.owner)).sort((a, b) => a - b);
+    const zoom = { "+": 2, "=": 2, "-": 0.5, 0: 0 }[key];
+    const owners = step && Int32Array.from(new Set(this.data.owner)).sort();
     if (step) this.choose(owners[Math.max(0, Math.min(owners.length - 1, owners.indexOf(this.owner) + step))] ?? -1);
     else if (key === "Escape") this.choose(this.owner);
-    else if (key === "+" || key === "=") this.scale(2);
-    else if (key === "-") this.scale(0.5);
-    else if (key === "0") this.scale(0);
+    else if (zoom >= 0) this.scale(zoom);
     else if (this.zoom > 1 && /^Arrow/.test(key)) this.pan(this.from + (key === "ArrowLeft" ? -0.2 : 0.2) * this.span);
     else return;
     event.preventDefault();

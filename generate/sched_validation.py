@@ -20,15 +20,17 @@ PLAN = Plan(
         "told": "the speed of the host's CPU at each step, read off the duration of schedule()",
     },
     losses=(
-        "Asked: TPOT and E2E (mean, median) of every held-out run within 2 %, their 99th percentile within 5 %: not "
-        "met. Under overload an error of the step time becomes many times that in a request's, since the batch grows "
-        "until it is paid (…_error_percent_most); the median run is near (…_error_percent_median).",
-        "Asked: at least twelve held-out runs of three models, asynchronous and not. held_out_runs says how many there "
-        "are, of one model, asynchronous.",
+        "Asked: TPOT and E2E (mean, median) of every held-out run within 2 %, their 99th percentile within 5 %, "
+        "throughput within 1 %, a step within 3 %: met by some runs, not by all, and by few of the small models. The "
+        "medians by engine (…_async_…, …_sync_…) and the largest (…_most) say how far.",
+        "A 0.5B or 1.5B model on this GPU waits for its CPU in nearly every step, and the CPU was up to twice as fast "
+        "in one run as in the next. Blind, nobody can know that; told, the simulator is several times nearer.",
+        "Under overload, and wherever a step's time grows with the batch, an error of the step becomes many times that "
+        "in a request's: the batch grows until it is paid.",
+        "An asynchronous engine launches a step while the GPU is at the one before. The simulator sets each step's "
+        "launch beside its own GPU time instead: mixed steps under load come out a few percent too short.",
         "The 99th percentile of the gaps between tokens is far off (itl_p99_error_percent_median): real steps jitter, "
         "the simulator's do not.",
-        "The host is a virtual machine whose CPU is not equally fast all the time. Told its speed, the simulator is "
-        "nearer; blind, it can only know the average of the in-sample runs.",
         "Random weights: sampled tokens mean nothing, and every request runs to its stated length.",
     ),
     tolerance={"composed_alike_percent_least": (99, 100)},

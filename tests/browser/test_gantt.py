@@ -68,7 +68,8 @@ def test_a_decode_shows_its_tokens_when_they_are_far_enough_apart(batcher: Any) 
     """Gaps in the row of slot 0, counted along one line of pixels; zoomed in there is one for every iteration."""
     gaps = f"""() => {{
       const e = document.querySelector('{PICTURE}');
-      const alpha = e.getContext('2d').getImageData(0, 4 * devicePixelRatio, e.width, 1).data.filter((_, i) => i % 4 === 3);
+      const line = e.getContext('2d').getImageData(0, 4 * devicePixelRatio, e.width, 1).data;
+      const alpha = line.filter((_, i) => i % 4 === 3);
       return alpha.filter((one, i) => !one && alpha[i - 1]).length;
     }}"""
     batcher.focus("[data-kind=gantt] .cells")

@@ -14,8 +14,8 @@ from servelab.sched.reference import Reference
 from servelab.sched.request import PS
 from servelab.sched.runs import Recording, Run, Step
 
-TRUE = Pace(50e-6, 8e-6, 40e-6)
-STEPS = [Step(k % 40, 0, 100 * (k % 3), 0, k % 3, 0, 0, False, 0.01) for k in range(600)]
+TRUE = Pace(50e-6, 8e-6, 40e-6, 0.1e-6, 20e-6)
+STEPS = [Step(k % 40, 0, 100 * (k % 7), 0, k % 3, k % 2, 0, False, 0.01) for k in range(600)]
 
 
 def recording(name: str, slow: list[float]) -> Recording:

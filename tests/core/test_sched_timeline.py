@@ -162,9 +162,9 @@ def test_a_decode_has_a_tick_for_each_of_its_tokens(name: str) -> None:
     """Ends of iterations that lie in it, as a page draws them, against its tokens; the first came with the prompt."""
     log, found = played(batcher.PRESETS[name].state)
     panel = gantt_panel(log, found, "slots", "", "")
-    columns = (panel.first, panel.start, panel.end, panel.tokens)
+    columns = panel.first.data, panel.start.data, panel.end.data, panel.tokens.data
     counted = 0
-    for first, start, end, tokens in zip(*(column.data for column in columns), strict=True):
+    for first, start, end, tokens in zip(*columns, strict=True):
         if first < 0:
             continue
         ticks = []

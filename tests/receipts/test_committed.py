@@ -42,8 +42,7 @@ def test_it_is_sound_without_the_outside_data(tmp_path: Path) -> None:
         ("kv_prefix", "statistic from mooncake_fast25_conversation.jsonl.gz"),
         ("kv_prefix", "statistic from mooncake_fast25_synthetic.jsonl.gz"),
         ("sched_cplan", "statistic from cplan_requests.json"),
-        ("sched_validation", "statistic from h200-qwen2.5-7b-async-1.json.gz"),
-        ("sched_validation", "statistic from h200-qwen2.5-7b-async-2.json.gz"),
+        *(("sched_validation", f"statistic from {path.name}") for path in RUNS.glob("*.json.gz")),
     }
 
 

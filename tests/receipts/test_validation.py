@@ -20,8 +20,8 @@ FILES = {"one.json": run_file()}
 
 def row(seen: bool, tpot: list[float], same: int = 100) -> dict[str, object]:
     return {
-        "seen": seen, "steps": 100, "same": same, "step_error": 2.0, "told_step_error": 1.0,
-        "figures": {"tpot_mean": tpot},
+        "model": "m-0.5b", "overlap": True, "seen": seen, "steps": 100, "same": same, "step_error": 2.0,
+        "told_step_error": 1.0, "figures": {"tpot_mean": tpot},
     }  # fmt: skip
 
 
@@ -35,6 +35,9 @@ def test_errors_by_hand() -> None:
     assert value["tpot_mean_error_percent_most"] == pytest.approx(10)
     assert value["told_tpot_mean_error_percent_most"] == 0
     assert value["in_sample_tpot_mean_error_percent_most"] == pytest.approx(50)
+    assert (value["m_0_5b_async_held_out_runs"], value["m_0_5b_async_step_error_percent"]) == (3, 2)
+    assert value["m_0_5b_async_tpot_mean_error_percent"] == pytest.approx(4)
+    assert value["m_0_5b_async_told_tpot_mean_error_percent"] == 0
     assert (value["composed_alike_percent"], value["composed_alike_percent_least"]) == (99.5, 98)
     assert value["step_error_percent_median"] == 2 and "e2e_mean_error_percent_median" not in found
 

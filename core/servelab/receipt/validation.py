@@ -2,11 +2,12 @@
 
 The statistic holds, to six significant digits so that two C libraries give the same, the fitted coefficients of every
 engine and, of every recording, [measured, simulated, simulated on a host as slow as the recording's] by figure. The
-metrics are medians and the largest of the errors, in-sample and held out apart.
+metrics are medians and the largest of the errors, in-sample and held out apart; of each engine the medians too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
@@ -23,6 +24,8 @@ FIGURES = (
 )
 WAYS = {"": 1, "told_": 2}
 """Simulated blind, and told how fast the host was: prefix → place in a figure's row."""
+
+OF_ENGINE = ("ttft_mean", "tpot_mean", "e2e_mean", "throughput")
 
 
 def validation_result(runs: Iterable[Run]) -> Result:
@@ -63,11 +66,29 @@ def validation_metrics(statistic: Mapping[str, Any]) -> dict[str, Metric]:
     }
     for way, key in (("", "step_error"), ("told_", "told_step_error")):
         out |= _two(f"{way}step_error_percent", [row[key] for row in held])
+    for engine in sorted({(row["model"], row["overlap"]) for row in held}):
+        out |= _of_engine(engine, [row for row in held if (row["model"], row["overlap"]) == engine])
     for figure in FIGURES:
         for way, place in WAYS.items():
             out |= _two(f"{way}{figure}_error_percent", errors(held, figure, place))
         known = list(map(abs, errors([row for row in rows if row["seen"]], figure, 1)))
         out |= {f"in_sample_{figure}_error_percent_most": Metric(max(known), "%", len(known))} if known else {}
+    return out
+
+
+def engine_name(model: str, overlap: bool) -> str:
+    """As metrics name it: qwen2_5_7b_async."""
+    return re.sub("[^a-z0-9]+", "_", model.lower()) + ("_async" if overlap else "_sync")
+
+
+def _of_engine(engine: tuple[str, bool], held: Sequence[Mapping[str, Any]]) -> dict[str, Metric]:
+    """Medians over the held-out recordings of one engine, blind and told."""
+    name, n = engine_name(*engine), len(held)
+    out = {f"{name}_held_out_runs": Metric(n, "runs", n)}
+    for way, place in WAYS.items():
+        sizes = {"step": [row[f"{way}step_error"] for row in held]}
+        sizes |= {figure: list(map(abs, errors(held, figure, place))) for figure in OF_ENGINE}
+        out |= {f"{name}_{way}{of}_error_percent": Metric(median(x), "%", len(x)) for of, x in sizes.items() if x}
     return out
 
 

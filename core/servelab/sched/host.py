@@ -1,9 +1,10 @@
 """How fast the host was from step to step, read off the engine's own schedule() calls.
 
 A CPU that is shared or whose clock moves is not equally fast all the time, and an engine that waits for its CPU is as
-uneven. schedule() does a known amount of work in each step, a + b·decodes + c·chunks (`Pace`), so its duration over
-what that work takes on average is the slowness of the host at that moment: 1 is the average of the recordings that a
-fit may see. The median over a few steps around keeps single interrupts out.
+uneven. schedule() does a known amount of work in each step (`Pace`): so much for each decode, each chunk of a prompt,
+each block of KV memory that a chunk takes (so for its tokens) and each new request. Its duration over what that work
+takes on average is the slowness of the host at that moment: 1 is the average of the recordings that a fit may see. The
+median over a few steps around keeps single interrupts out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import mul
 from statistics import median
 from typing import NamedTuple
 
@@ -20,21 +22,30 @@ from servelab.sched.reference import Reference
 from servelab.sched.request import PS, Workload
 from servelab.sched.runs import Recording, Run, Step
 
-AROUND = 16
+AROUND = 5
 """Steps before and after one whose median is its slowness."""
 
 LEVELS = 32
 """Slowness in parts of 1/32, so that few costs have to be made."""
 
+
 class Pace(NamedTuple):
-    """Seconds of a schedule() call: `base` + `decode` for each decode + `chunk` for each chunk."""
+    """Seconds of a schedule() call: `base`, and for each decode, chunk, prompt token and new request."""
 
     base: float
     decode: float
     chunk: float
+    token: float
+    new: float
 
     def of(self, step: Step) -> float:
-        return max(self.base + self.decode * step.decodes + self.chunk * step.chunks, 1e-6)
+        seconds: float = sum(map(mul, self, terms(step)))
+        return max(seconds, 1e-6)
+
+
+def terms(step: Step) -> tuple[float, ...]:
+    """What a step has of each part of a Pace."""
+    return 1, step.decodes, step.chunks, step.tokens, step.admitted
 
 
 def pace(recordings: Iterable[Recording]) -> Pace:
@@ -42,17 +53,17 @@ def pace(recordings: Iterable[Recording]) -> Pace:
     rows = [row for one in recordings for row in zip(one.steps, one.scheduling, strict=True) if row[1] > 0]
     if len(rows) < 20:
         raise ValueError(f"{len(rows)} schedule() calls have a duration; a pace needs 20")
-    found = Pace(median(took for _, took in rows), 0.0, 0.0)
+    found = Pace(median(took for _, took in rows), *[0.0] * 4)
     for _ in range(10):
-        left = [[0.0] * 3 for _ in range(3)]
-        right = [0.0] * 3
+        left = [[0.0] * len(found) for _ in found]
+        right = [0.0] * len(found)
         for step, took in rows:
             weight = min(1.0, 0.2 / max(abs(found.of(step) / took - 1), 1e-9)) / took**2
-            terms = 1.0, float(step.decodes), float(step.chunks)
-            for i in range(3):
-                right[i] += weight * terms[i] * took
-                for j in range(3):
-                    left[i][j] += weight * terms[i] * terms[j]
+            parts = terms(step)
+            for i, one in enumerate(parts):
+                right[i] += weight * one * took
+                for j, other in enumerate(parts):
+                    left[i][j] += weight * one * other
         found = Pace(*solve(left, right, 1e-9))
     return found
 

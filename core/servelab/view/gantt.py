@@ -16,8 +16,8 @@ class Gantt(Panel):
     names are colour tokens), `tokens` (i32), `start` and `end` (f32, ticks and parts of them). `legend`: the types that
     occur; `caption`: one sentence under the picture.
 
-    Ticks in a span are the ends of iterations. These come in runs of equal ones, a run each: `begin`, `each` (of one; f32,
-    ticks), `times`, a NaN after those of a machine. `first`: of each span its first run, −1 where it has no ticks.
+    Ticks in a span are the ends of iterations. These come in runs of equal ones, a run each: `begin` and `each` (one of
+    them; f32, ticks), `times`; a NaN after those of a machine. `first`: a span's first run, −1 where it has no ticks.
     """
 
     kind: ClassVar[str] = "gantt"

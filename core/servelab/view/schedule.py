@@ -42,7 +42,10 @@ def gantt_panel(log: Log, found: list[Span], rows: str, title: str, caption: str
 
 def _iterations(log: Log, found: list[Span]) -> tuple[Column, Column, Column, Column]:
     """The first run of each decode; and of all runs the begin, the time of one iteration, and how many give tokens."""
-    begin, each, times, offsets = [], [], [], []
+    begin: list[float] = []
+    each: list[float] = []
+    times: list[int] = []
+    offsets: list[int] = []
     for steps in log.steps:
         offsets.append(len(begin))
         begin += [*[t / TICK for t in steps[::7]], math.nan]

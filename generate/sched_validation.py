@@ -24,7 +24,7 @@ PLAN = Plan(
         "throughput within 1 %, a step within 3 %: met by some runs, not by all, and by few of the small models. The "
         "medians by engine (…_async_…, …_sync_…) and the largest (…_most) say how far.",
         "A 0.5B or 1.5B model on this GPU waits for its CPU in nearly every step, and the CPU was up to twice as fast "
-        "in one run as in the next. Blind, nobody can know that; told, the simulator is several times nearer.",
+        "in one run as in the next. Blind, nobody can know that; told, most runs come out much nearer.",
         "Under overload, and wherever a step's time grows with the batch, an error of the step becomes many times that "
         "in a request's: the batch grows until it is paid.",
         "An asynchronous engine launches a step while the GPU is at the one before. The simulator sets each step's "

@@ -27,8 +27,9 @@ PLAN = Plan(
         "in one run as in the next. Blind, nobody can know that; told, most runs come out much nearer.",
         "Under overload, and wherever a step's time grows with the batch, an error of the step becomes many times that "
         "in a request's: the batch grows until it is paid.",
-        "An asynchronous engine launches a step while the GPU is at the one before. The simulator sets each step's "
-        "launch beside its own GPU time instead: mixed steps under load come out a few percent too short.",
+        "An asynchronous engine launches a step while the GPU is at the one before; the simulator sets each step's "
+        "launch beside its own GPU time, which is simpler. Mixed steps with more than 200 decodes beside prompts come "
+        "out several percent too short.",
         "The 99th percentile of the gaps between tokens is far off (itl_p99_error_percent_median): real steps jitter, "
         "the simulator's do not.",
         "Random weights: sampled tokens mean nothing, and every request runs to its stated length.",

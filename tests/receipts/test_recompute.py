@@ -17,7 +17,7 @@ from small_receipts import DERIVED
 from servelab.kv import reuse, trace, waste
 from servelab.receipt import Receipt, kv
 from servelab.receipt.canonical import canonical, sha256
-from servelab.receipt.recompute import Row, recompute
+from servelab.receipt.recompute import RECOMPUTE, Row, recompute
 from servelab.receipt.result import Result
 from servelab.receipt.schema import Data, Metric
 from servelab.receipt.store import load
@@ -241,3 +241,11 @@ def test_the_read_side_needs_the_standard_library_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], input=canonical(found.to_json()), capture_output=True)
     assert (done.stdout.decode().strip(), done.stderr.decode()) == ("204 blocks", "")
+
+
+def test_a_whole_number_is_the_same_with_and_without_a_decimal_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Canonical JSON writes 2.0 as 2, and Python reads that as another type."""
+    result = Result({"n": Metric(1, "requests", 1)}, {"lengths": [2.0, 2.5, 10]})
+    monkeypatch.setitem(RECOMPUTE, "kv_waste", lambda receipt, files: result)
+    again = recompute(receipt("kv_waste", WASTE, result, {"one.csv": CSV}), [CSV])
+    assert [row.metric for row in again.rows] == ["n", "statistic.lengths"] and wrong(again.rows) == []

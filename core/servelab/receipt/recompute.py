@@ -131,7 +131,13 @@ def _statistic(receipt: Receipt, key: str, again: Any) -> Row:
 
 
 def _digest(value: Any) -> str:
-    return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())[:16]
+    plain = json.loads(json.dumps(value), parse_float=_number)  # as canonical JSON reads: 2.0 is written 2
+    return sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())[:16]
+
+
+def _number(text: str) -> float:
+    x = float(text)
+    return int(x) if x.is_integer() else x
 
 
 def _note(receipt: Receipt, rows: Sequence[Row], absent: Sequence[str], missing: int) -> str:

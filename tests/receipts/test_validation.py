@@ -25,6 +25,16 @@ def row(seen: bool, tpot: list[float], same: int = 100) -> dict[str, object]:
     }  # fmt: skip
 
 
+def test_engines_are_kept_apart() -> None:
+    """One model 10 % off asynchronously and 1 % synchronously; what a fit has seen counts for neither."""
+    held = [row(False, [10, 11, 10]), row(False, [100, 101, 104]) | {"overlap": False}, row(True, [1, 2, 3])]
+    value = {name: metric.value for name, metric in validation_metrics({"recordings": dict(enumerate(held))}).items()}
+    assert (value["m_0_5b_async_held_out_runs"], value["m_0_5b_sync_held_out_runs"]) == (1, 1)
+    assert value["m_0_5b_async_tpot_mean_error_percent"] == pytest.approx(10)
+    assert value["m_0_5b_sync_tpot_mean_error_percent"] == pytest.approx(1)
+    assert value["m_0_5b_sync_told_tpot_mean_error_percent"] == pytest.approx(4)
+
+
 def test_errors_by_hand() -> None:
     """Held out −10 %, +2 % and +4 % blind, 0 told; in-sample 50 %, which no held-out figure may see."""
     rows = [row(True, [10, 15, 15]), row(False, [10, 9, 10]), row(False, [50, 51, 50], 98), row(False, [25, 26, 25])]

@@ -3,15 +3,17 @@
 vLLM in this process, random weights in real shapes (speed does not depend on their values), one GPU. By default the
 engine runs synchronously, so that schedule() calls and step ends line up; with `--overlap` it runs as users run it
 (asynchronous scheduling). A graph is captured for every step up to the budget; `--eager` leaves those above 512 tokens
-to be launched kernel by kernel, which makes them as fast as the CPU of the moment. `--blocks` takes a small KV pool, so
-that sequences are preempted. First come runs that a fit may see ("fit-…"); two of them are bursts, whose pace is the
-engine's capacity. The rest is held out. What was recorded is written after every run: a stop loses one run at most.
+to be launched kernel by kernel, which makes them as fast as the CPU of the moment. First come runs that a fit may see
+("fit-…"); two of them are bursts, whose pace is the engine's capacity. Those under `held` show what the GPU takes alone
+(`engine_clock`). The rest is held out; the last has a small KV pool, so that sequences are preempted. What was recorded
+is written after every run: a stop loses one run at most.
 
 A step is [time s, prefill requests, prefill tokens, decode requests, context tokens, prefill work, decode context,
-begin s, admitted, sampled, woken s]: time when schedule() returned and when it was called; prefill work
-Σ n·(start + (n + 1) / 2) over chunks of n tokens, the pairs that attention visits; `admitted` chunks begin a request,
-`sampled` sequences get a token; when the request came that woke an idle engine, −1 if it was not idle. `ends`:
-[time s, requests with output] when the engine's step returned.
+begin s, admitted, sampled, woken s, forward s, launched s, GPU begin s, GPU end s]: time when schedule() returned and
+when it was called; prefill work Σ n·(start + (n + 1) / 2) over chunks of n tokens, the pairs that attention visits;
+`admitted` chunks begin a request, `sampled` sequences get a token; when the request came that woke an idle engine, −1
+if it was not idle; when the CPU began to launch the model's kernels and was done with it, when the GPU began and ended.
+`ends`: [time s, requests with output] when the engine's step returned.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from engine_clock import Clock
 
 from servelab.sched.arrivals import Lengths, Traffic, generate
 from servelab.sched.request import PS, Workload
@@ -74,6 +78,14 @@ TRAFFICS = {
     "long": Traffic(1, 300, Lengths("lognormal", 2048, 0.6, 64, 12000), Lengths("lognormal", 96, 0.6, 8, 384)),
 }
 BURST = math.inf
+HELD = (
+    ("short-burst", "short", BURST, 8192, 400, 1.0, 31),
+    ("long-burst", "long", BURST, 2048, 100, 1.0, 32),
+    ("short-thin", "short", 15.0, 2048, 150, 1.0, 33),
+    ("long-thin", "long", 2.0, 512, 40, 1.0, 34),
+)
+"""As below, but with a rate in requests per second."""
+TIGHT = 2500  # KV blocks of the last run
 # name, traffic, load (share of the capacity), budget, requests, cv of the times between arrivals, seed
 ONLINE = (
     ("fit-burst-short", "short", BURST, 8192, 1000, 1.0, 1),
@@ -86,13 +98,14 @@ ONLINE = (
     ("short-30", "short", 0.3, 8192, 1000, 1.0, 11),
     ("bursty-70", "short", 0.7, 2048, 1000, 3.0, 15),
     ("long-90", "long", 0.9, 512, 300, 1.0, 16),
+    ("tight-80", "short", 0.8, 2048, 1000, 1.0, 17),
 )
 
 
 class Engine:
     """vLLM with its scheduler in reach: every schedule() leaves a row in `steps`, every step() one in `ends`."""
 
-    def __init__(self, model: str, overlap: bool, eager: bool, blocks: int | None) -> None:
+    def __init__(self, model: str, overlap: bool, eager: bool) -> None:
         import torch
         import vllm
 
@@ -103,11 +116,13 @@ class Engine:
         llm = vllm.LLM(
             model=str(folder), load_format="dummy", skip_tokenizer_init=True, dtype="bfloat16", max_model_len=16384,
             gpu_memory_utilization=0.6, enable_prefix_caching=False, async_scheduling=overlap, max_num_seqs=SEQS,
-            max_num_batched_tokens=BUDGET, seed=0, num_gpu_blocks_override=blocks, compilation_config=graphs,
+            max_num_batched_tokens=BUDGET, seed=0, compilation_config=graphs,
         )  # fmt: skip
         self.params = vllm.SamplingParams
         self.engine = llm.llm_engine
-        self.scheduler = self.engine.engine_core.engine_core.scheduler
+        core = self.engine.engine_core.engine_core
+        self.scheduler = core.scheduler
+        self.clock = Clock(core.model_executor.driver_worker.worker.model_runner)
         self.about = {
             "model": model, "gpu": torch.cuda.get_device_name(0), "vllm": vllm.__version__, "torch": torch.__version__,
             "budget": BUDGET, "seqs": SEQS, "async": overlap,
@@ -115,7 +130,7 @@ class Engine:
             "kv_blocks": self.scheduler.kv_cache_config.num_blocks, "python": platform.python_version(),
             "driver": _driver(),
         }  # fmt: skip
-        self.steps: list[list[float]] = []
+        self.steps: list[list[Any]] = []
         self.ends: list[tuple[float, int]] = []
         self.outputs: dict[str, list[tuple[float, int]]] = {}
         self.goal: dict[str, int] = {}  # tokens to compute before a request decodes (again)
@@ -143,7 +158,8 @@ class Engine:
                 row[0], row[1], row[4] = row[0] + 1, row[1] + n, row[4] + n * (start + (n + 1) / 2)
             else:
                 row[2], row[5] = row[2] + 1, row[5] + start + n
-        self.steps.append([time.perf_counter(), *row, begin, admitted, sampled, self.woken])
+        self.clock.marks = []
+        self.steps.append([time.perf_counter(), *row, begin, admitted, sampled, self.woken, self.clock.marks])
         self.woken = -1.0
         return out
 
@@ -177,14 +193,16 @@ class Engine:
         self.steps.clear()
         self.ends.clear()
         self.outputs.clear()
+        self.clock.start()
         return time.perf_counter()
 
     def log(self, start: float) -> dict[str, Any]:
         """Steps and ends since `start`, in seconds."""
         steps = []
-        for t, *row, begin, admitted, sampled, woken in self.steps:
+        for t, *row, begin, admitted, sampled, woken, marks in self.steps:
             woken = woken if woken < 0 else round(woken - start, 6)
-            steps.append([round(t - start, 6), *row, round(begin - start, 6), admitted, sampled, woken])
+            parts = self.clock.read(marks, start)
+            steps.append([round(t - start, 6), *row, round(begin - start, 6), admitted, sampled, woken, *parts])
         return {"steps": steps, "ends": [[round(t - start, 6), n] for t, n in self.ends]}
 
 
@@ -203,8 +221,10 @@ def warm(engine: Engine) -> None:
     engine.drain()
 
 
-def online(engine: Engine, work: Workload, budget: int) -> dict[str, Any]:
+def online(engine: Engine, work: Workload, budget: int, blocks: int | None = None) -> dict[str, Any]:
     """A workload at its own times; waiting is a busy loop, so that no arrival is late by a sleep."""
+    pool = engine.scheduler.kv_cache_manager.block_pool
+    taken = pool.get_new_blocks(pool.get_num_free_blocks() + 1 - blocks) if blocks else []  # one is vLLM's null block
     engine.scheduler.max_num_scheduled_tokens = budget
     texts = [engine.tokens(n) for n in work.prompt]
     due = [t / PS for t in work.arrival]
@@ -220,6 +240,7 @@ def online(engine: Engine, work: Workload, budget: int) -> dict[str, Any]:
         if engine.busy():
             engine.step()
     engine.scheduler.max_num_scheduled_tokens = BUDGET
+    pool.free_blocks(taken)
     rows = []
     for i, name in enumerate(names):
         times = [round(1e6 * (t - start)) for t, _ in engine.outputs[name]]
@@ -244,25 +265,31 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--overlap", action="store_true", help="asynchronous scheduling, as users run it")
     parser.add_argument("--eager", action="store_true", help="graphs up to 512 tokens only, as vLLM has by itself")
-    parser.add_argument("--blocks", type=int, metavar="N", help="KV blocks (all that fit if not given)")
+    parser.add_argument("--only", nargs="+", metavar="RUN", help="these runs, and those that a fit may see")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no further run after this long")
     args = parser.parse_args()
     began = time.time()
-    engine = Engine(args.model, args.overlap, args.eager, args.blocks)
+    engine = Engine(args.model, args.overlap, args.eager)
     warm(engine)
-    out = engine.about | {"capacity": {}, "online": [], "left_out": []}
-    for name, kind, load, budget, requests, cv, seed in ONLINE:
-        if time.time() - began > args.seconds:
+    out = engine.about | {"capacity": {}, "held": [], "online": [], "left_out": []}
+    for row in (*ONLINE[:4], *HELD, *ONLINE[4:]):
+        (name, kind, load, budget, requests, cv, seed), held = row, row in HELD
+        fits = held or name.startswith("fit")
+        if time.time() - began > args.seconds or args.only and name not in args.only and not fits:
             out["left_out"].append(name)
             continue
         arrivals = "burst" if load == BURST else "poisson" if cv == 1 else "gamma"
-        rate = 1.0 if load == BURST else load * out["capacity"][kind]
+        rate = 1.0 if load == BURST else load if held else load * out["capacity"][kind]
         traffic = replace(TRAFFICS[kind], rate=rate, requests=requests, arrivals=arrivals, cv=cv)
-        run = online(engine, generate(traffic, seed), budget)
-        if load == BURST:
+        blocks = TIGHT if name.startswith("tight") else None
+        engine.clock.hold = held
+        run = online(engine, generate(traffic, seed), budget, blocks)
+        if load == BURST and not held:
             out["capacity"][kind] = pace(run)
-        about = {"name": name, "rate": rate, "load": None if load == BURST else load, "budget": budget, "seed": seed}
-        out["online"].append(about | {"traffic": asdict(traffic)} | run)
+        share = None if held or load == BURST else load
+        about = {"name": name, "rate": rate, "load": share, "budget": budget, "seed": seed}
+        about |= {"traffic": asdict(traffic)} | ({"kv_blocks": blocks} if blocks else {})
+        out["held" if held else "online"].append(about | run)
         wait = statistics.median(row["first"] - row["arrival"] for row in run["requests"])
         print(f"{name}: {rate:.1f}/s, {run['makespan']:.1f} s, median TTFT {1e3 * wait:.1f} ms", flush=True)
         args.out.write_bytes(gzip.compress(json.dumps(out, separators=(",", ":")).encode(), 6, mtime=0))

@@ -9,7 +9,7 @@ import pytest
 from servelab.sched.arrivals import Lengths, Traffic, generate
 from servelab.sched.cost import Cost
 from servelab.sched.engine import Engine
-from servelab.sched.host import Hosted, Pace, pace, slowness, told
+from servelab.sched.host import Hosted, Pace, pace, slowness, slowness_of_parts, told
 from servelab.sched.reference import Reference
 from servelab.sched.request import PS
 from servelab.sched.runs import Recording, Run, Step
@@ -31,9 +31,26 @@ def test_the_pace_and_the_slowness_are_found_again() -> None:
     assert found == pytest.approx(TRUE, rel=0.02)
     hosts = slowness(recording("b", slow), found)
     assert hosts[:280] == pytest.approx([1.0] * 280, abs=0.04) and hosts[320:] == pytest.approx([1.5] * 280, abs=0.04)
-    run = Run("r", "m", "g", "e", 512, 64, 100, False, 512, (), (seen, recording("b", slow)))
+    run = Run("r", "m", "g", "e", 512, 64, 100, False, 512, (), (), (seen, recording("b", slow)))
     assert [step.host for step in told(run, [seen]).online[1].steps] == pytest.approx(slow, abs=0.5)
     assert told(replace(run, online=(replace(seen, scheduling=()),)), [seen]).online[0].steps == tuple(STEPS)
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_where_the_cpus_own_time_is_known_it_tells(overlap: bool) -> None:
+    """Issuing is as slow, or held up by the GPU where the engine waits for that: then it does not count."""
+    cost = Cost(host=PS // 2000, seq=PS // 10**5, graph=PS // 2500, mixed=PS // 300, overlap=overlap)
+    slow = [1.0 if k < 300 else 1.5 for k in range(600)]
+    steps = []
+    for step, h in zip(STEPS, slow, strict=True):
+        cpu, launch = (h * part / PS for part in cost.on_host(step.decodes, step.tokens, step.chunks, step.admitted))
+        steps.append(replace(step, cpu=cpu, launch=launch if overlap else 0.02))
+    one = replace(recording("a", slow), steps=tuple(steps))
+    hosts = slowness_of_parts(one, cost)
+    assert hosts[:290] == pytest.approx([1.0] * 290, abs=0.02) and hosts[310:] == pytest.approx([1.5] * 290, abs=0.02)
+    run = Run("r", "m", "g", "e", 512, 64, 100, overlap, 512, (), (), (one,))
+    assert [step.host for step in told(run, [], cost).online[0].steps] == hosts
+    assert told(run, [one]) is run
 
 
 def test_too_few_calls_have_no_pace() -> None:

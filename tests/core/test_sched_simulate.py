@@ -19,7 +19,7 @@ COSTS = st.builds(
     Cost, host=SMALL, seq=st.integers(0, 5), new=SMALL, fixed=SMALL, weights=st.integers(0, 200),
     token=st.integers(0, 9), tile=st.integers(1, 8), context=st.integers(0, 3), work=st.integers(0, 2),
     logit=st.integers(0, 5), graph=st.integers(1, 150), mixed=st.integers(1, 300), eager=st.integers(1, 500),
-    graph_tokens=SMALL, overlap=st.booleans(), swap=SMALL,
+    graph_tokens=SMALL, pieces=SMALL, overlap=st.booleans(), swap=SMALL,
 )  # fmt: skip
 
 

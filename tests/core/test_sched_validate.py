@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from engine_run import TRUTH, run_file
+from engine_run import OVERLAPPING, TRUTH, clocked_file, run_file
 
 from servelab.sched import hardware
 from servelab.sched.calibrate import errors, fit
 from servelab.sched.closed import closed
 from servelab.sched.engine import Engine
 from servelab.sched.metrics import MS, summary
-from servelab.sched.request import Workload, column
+from servelab.sched.request import PS, Workload, column
 from servelab.sched.runs import Run, Step, read_run, rebuild, spans
-from servelab.sched.validate import calibrate, composition, seen, validate
+from servelab.sched.validate import Row, calibrate, composition, validate
 
 
 @pytest.fixture(scope="module")
@@ -27,22 +27,27 @@ def run() -> Run:
 
 def test_a_fit_finds_the_cost_that_made_the_steps(run: Run) -> None:
     """Not the coefficients, which stand in for each other, but what they say of steps never seen."""
-    found = calibrate([run])
+    (found,) = calibrate([run])
     assert found.mape < 0.5 and abs(found.bias) < 0.2
-    for verdict in validate(run, found.cost, seen([run])):
+    for verdict in validate(run, found.cost, [run]):
         assert verdict.mape < 2, verdict.name
-        assert all(abs(row.error) < 3 for row in verdict.rows), verdict.name
+        assert all(abs(row.error) < bound(row, 3) for row in verdict.rows), verdict.name
+
+
+def bound(row: Row, percent: float) -> float:
+    """A percentile of TTFT is one request's, and which step an arrival meets hangs on microseconds: twice as much."""
+    return percent * (1 + (row.metric.startswith("ttft_p")))
 
 
 def test_with_the_true_cost_nothing_is_left(run: Run) -> None:
-    for verdict in validate(run, TRUTH, seen([run])):
+    for verdict in validate(run, TRUTH, [run]):
         assert (verdict.same, verdict.seen) == (verdict.steps, verdict.name == "fit-a")
         assert verdict.mape < 0.05  # seconds as text
         assert all(row.error == pytest.approx(0, abs=1e-3) for row in verdict.rows), verdict.name
 
 
 def test_a_percentile_is_stated_from_enough_requests(run: Run) -> None:
-    rows = [row for verdict in validate(run, TRUTH, seen([run])) for row in verdict.rows if row.metric.endswith("p99")]
+    rows = [row for verdict in validate(run, TRUTH, [run]) for row in verdict.rows if row.metric.endswith("p99")]
     assert all(row.n >= 1000 for row in rows)
 
 
@@ -50,6 +55,55 @@ def test_an_engine_with_another_budget_composes_other_steps(run: Run) -> None:
     held = run.online[2]
     assert composition(run, held) == len(held.steps)
     assert composition(run, replace(held, budget=8192)) < 0.9 * len(held.steps)
+
+
+@pytest.fixture(scope="module")
+def clocked() -> Run:
+    return read_run(clocked_file(), "clocked")
+
+
+def test_parts_of_steps_are_read_as_they_were(clocked: Run) -> None:
+    """CPU, launch and, where it did not wait for the CPU, the GPU: what the cost that made them says."""
+    steps = [step for one in clocked.online for step in one.steps[2:] if step.cpu]
+    for step in steps:
+        cpu, launch = OVERLAPPING.on_host(step.decodes, step.tokens, step.chunks, step.admitted)
+        assert (step.cpu, step.launch) == pytest.approx((cpu / PS, launch / PS), abs=1e-6)
+    alone = [step for one in (*clocked.online, *clocked.held) for step in one.steps if step.gpu and step.tokens]
+    assert len(alone) > 500
+    for step in alone:
+        parts = step.decodes, step.ctx, step.tokens, step.work, step.chunks, step.admitted, step.sampled
+        assert step.gpu == pytest.approx(OVERLAPPING.step(*parts, PS)[0] / PS, abs=1e-6)
+    assert not any(step.seconds for one in clocked.held for step in one.steps)
+
+
+def test_parts_are_fitted_each_on_its_own(clocked: Run) -> None:
+    (found,) = calibrate([clocked])
+    assert found.mape < 1 and abs(found.bias) < 0.5
+    for name in ("host", "seq", "token", "context", "mixed", "graph"):
+        assert getattr(found.cost, name) == pytest.approx(getattr(OVERLAPPING, name), rel=0.05), name
+    for verdict in validate(clocked, found.cost, [clocked]):
+        assert verdict.same == verdict.steps, verdict.name
+        assert all(abs(row.error) < bound(row, 3) for row in verdict.rows), verdict.name
+
+
+def test_a_small_pool_preempts_as_the_engine_did(clocked: Run) -> None:
+    """vLLM keeps a block for itself: with one more, or one less, other steps are composed."""
+    tight = clocked.online[3]
+    assert sum(step.admitted for step in tight.steps) > len(tight.work or ())  # some were admitted again
+    assert composition(clocked, tight) == len(tight.steps)
+    other = replace(tight, about={"kv_blocks": 402})
+    assert composition(clocked, other) < len(tight.steps)
+
+
+def test_a_file_has_its_own_cpu_and_the_gpu_of_all(clocked: Run) -> None:
+    """A second file without held steps, from a machine whose CPU takes half as long again."""
+    slow = read_run(clocked_file(OVERLAPPING.slowed(1.5), held=False), "slow")
+    other = replace(clocked, name="other", overlap=False)
+    first, second, _ = calibrate([clocked, slow, other])
+    assert calibrate([clocked]) == [first]
+    for name in ("host", "seq", "mixed"):
+        assert getattr(second.cost, name) == pytest.approx(1.5 * getattr(first.cost, name), rel=0.05), name
+    assert (second.cost.token, second.cost.context) == (first.cost.token, first.cost.context)
 
 
 def test_outliers_do_not_pull_a_fit(run: Run) -> None:

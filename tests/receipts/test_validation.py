@@ -13,7 +13,6 @@ from servelab.receipt.recompute import recompute
 from servelab.receipt.schema import Receipt
 from servelab.receipt.validation import validation_metrics, validation_result
 from servelab.sched.runs import read_run
-from servelab.sched.validate import engines
 
 FILES = {"one.json": run_file()}
 
@@ -77,9 +76,3 @@ def test_what_is_stated_of_a_known_engine(whole: Receipt) -> None:
         assert math.isclose(fitted["cost"][name], getattr(TRUTH, name), rel_tol=0.1)
         assert fitted["cost"][name] == round(float(f"{fitted['cost'][name]:.4g}"))
 
-
-def test_files_of_one_engine_are_fitted_together() -> None:
-    run = read_run(FILES["one.json"], "one.json")
-    other = replace(run, name="other.json", overlap=not run.overlap)
-    groups = engines([run, other, replace(run, name="again.json", blocks=run.blocks + 1)])
-    assert [[one.name for one in files] for files in groups] == [["one.json", "again.json"], ["other.json"]]

@@ -1,7 +1,7 @@
 """sched_validation: the simulator beside recordings of a real engine, from run files to named metrics.
 
 The statistic holds, to six significant digits so that two C libraries give the same, the fitted coefficients of every
-engine and, of every recording, [measured, simulated, simulated on a host as slow as the recording's] by figure. The
+file and, of every recording, [measured, simulated, simulated on a host as slow as the recording's] by figure. The
 metrics are medians and the largest of the errors, in-sample and held out apart; of each engine the medians too.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from servelab.receipt.result import Files, Result
 from servelab.receipt.schema import Metric, Receipt
 from servelab.sched.runs import Recording, Run, read_run
-from servelab.sched.validate import Verdict, calibrate, engines, seen, validate
+from servelab.sched.validate import Verdict, calibrate, validate
 
 FIGURES = (
     *(f"{name}_{part}" for name in ("ttft", "tpot", "itl", "e2e") for part in ("mean", "p50", "p90", "p99")),
@@ -29,15 +29,14 @@ OF_ENGINE = ("ttft_mean", "tpot_mean", "e2e_mean", "throughput")
 
 
 def validation_result(runs: Iterable[Run]) -> Result:
-    """From run files; those of one engine are fitted together."""
+    """From run files, all of them known to each fit."""
     fits, recordings = {}, {}
-    for files in engines(runs):
-        found = calibrate(files)
+    files = list(runs)
+    for run, found in zip(files, calibrate(files), strict=True):
         stated = {"n": found.n, "mape": _short(found.mape), "bias": _short(found.bias)}
-        fits[" + ".join(run.name for run in files)] = {"cost": asdict(found.cost), **stated}
-        for run in files:
-            for recording, verdict in zip(run.online, validate(run, found.cost, seen(files)), strict=True):
-                recordings[f"{run.name} {verdict.name}"] = _stated(run, recording, verdict)
+        fits[run.name] = {"cost": asdict(found.cost), **stated}
+        for recording, verdict in zip(run.online, validate(run, found.cost, files), strict=True):
+            recordings[f"{run.name} {verdict.name}"] = _stated(run, recording, verdict)
     statistic = {"fits": fits, "recordings": recordings}
     return Result(validation_metrics(statistic), statistic)
 

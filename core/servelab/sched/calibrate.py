@@ -12,12 +12,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from statistics import median
 from typing import Any, NamedTuple
 
 from servelab.sched.cost import Cost
 from servelab.sched.linear import solve
 from servelab.sched.request import PS
-from servelab.sched.runs import Step
+from servelab.sched.runs import Recording, Step, spans
 
 Span = tuple[tuple[Step, ...], float]
 """Consecutive steps and the seconds that they took together."""
@@ -40,18 +41,24 @@ COEFFICIENTS: dict[str, Coefficient] = {
     "seq": Coefficient("µs per sequence", 10**6, 8, 500),
     "new": Coefficient("µs per new request", 10**6, 150, 5_000),
     "fixed": Coefficient("µs per step", 10**6, 500, 50_000),
+    "pieces": Coefficient("µs per step with prompts", 10**6, 200, 10_000),
     "weights": Coefficient("µs per step", 10**6, 3_000, 200_000),
     "token": Coefficient("ns per token", 10**3, 8_000, 10**6),
     "context": Coefficient("ps per context token", 1, 8_000, 10**6),
     "work": Coefficient("ps per query–key pair", 1, 300, 10**5),
-    "logit": Coefficient("µs per sampled token", 10**6, 1, 5),
+    "logit": Coefficient("µs per sampled token", 10**6, 1, 20),
     "graph": Coefficient("µs per step", 10**6, 1_000, 50_000),
     "mixed": Coefficient("µs per step", 10**6, 3_000, 100_000),
     "eager": Coefficient("µs per step", 10**6, 8_000, 200_000),
 }
 """What is fitted, in Cost's own names; the least of each is 0 (1 ps for launch times)."""
 
-TILES = (1, 16, 64)
+CPU = ("host", "seq", "new")
+GPU = ("fixed", "pieces", "weights", "token", "context", "work", "logit")
+LAUNCHES = ("graph", "mixed", "eager")
+"""The coefficients of a step's parts."""
+
+TILES = (1, 16, 64, 128)
 BIN, HUBER = 60, 0.3
 """Steps of a bin that enter the fit; the relative error beyond which a step counts as an outlier."""
 
@@ -66,14 +73,21 @@ class Fit:
     bias: float
 
 
-def predict(cost: Cost, step: Step) -> int:
-    """What the model says a step takes on a host of average speed, ps."""
+def predict(cost: Cost, step: Step, ahead: int | None) -> tuple[int, int]:
+    """What the model says a step takes on a host of average speed, and for how long of it the CPU is `ahead`, ps.
+
+    Where it is not known how far ahead it was, the step is one of a run of its like.
+    """
     if not step.tokens:
-        floor, base, slope = cost.line(step.decodes)
-        return max(floor, base + slope * step.ctx)
-    return cost.step(
-        step.decodes, step.ctx, step.tokens, step.work, step.chunks, step.admitted, step.sampled, step.woken
-    )
+        line = cost.line(step.decodes)
+        gpu = line.base + line.slope * step.ctx
+        return max(line.floor, gpu) + (0 if ahead is None else cost.first(line, gpu, ahead)), cost.lead(line, gpu)
+    parts = step.decodes, step.ctx, step.tokens, step.work, step.chunks, step.admitted, step.sampled
+    if not cost.overlap or step.woken or ahead is not None:
+        return cost.step(*parts, 0 if step.woken or ahead is None else ahead)
+    cpu, launch = cost.on_host(step.decodes, step.tokens, step.chunks, step.admitted)
+    gpu, _ = cost.step(*parts, PS)  # nothing waits for a CPU so far ahead
+    return max(cpu + launch, gpu), gpu if gpu >= cpu + launch else max(0, gpu - launch)
 
 
 def errors(cost: Cost, spans: Iterable[Span]) -> list[float]:
@@ -86,9 +100,12 @@ def _spent(cost: Cost, spans: Iterable[Span]) -> Iterator[tuple[int, float]]:
     at = {1.0: cost}
     for steps, seconds in spans:
         ps = 0
+        ahead, prompts = None, False
         for step in steps:
             slow = at.get(step.host) or at.setdefault(step.host, cost.slowed(step.host))
-            ps += predict(slow, step)
+            took, ahead = predict(slow, step, ahead if prompts or step.tokens else None)
+            prompts = step.tokens > 0
+            ps += took
         yield ps, seconds
 
 
@@ -101,12 +118,76 @@ def fit(loaded: Sequence[Span], swept: Sequence[Span] = (), overlap: bool = Fals
     rows = _sample(loaded, swept, graph_tokens)
     if len(rows) < 20:
         raise ValueError(f"{len(rows)} steps have a duration; a fit of {len(COEFFICIENTS)} coefficients needs 20")
-    values = {name: round(c.start * c.scale) for name, c in COEFFICIENTS.items()}
-    start = Cost(**values, overlap=overlap, graph_tokens=graph_tokens)
-    tried = [_descend(_descend(replace(start, tile=tile), rows, 1.0), rows, HUBER) for tile in TILES]
-    best = _stated(min(tried, key=lambda cost: _loss(cost, rows, HUBER)))
-    off = errors(best, [(steps, seconds) for steps, seconds, _ in rows])
-    return Fit(best, len(off), 100 * math.fsum(map(abs, off)) / len(off), 100 * math.fsum(off) / len(off))
+    best = _best(Cost(overlap=overlap, graph_tokens=graph_tokens), rows, tuple(COEFFICIENTS), TILES)
+    return _fit(best, [(steps, seconds) for steps, seconds, _ in rows])
+
+
+def fit_gpu(loaded: Sequence[Step], held: Sequence[Step], graph_tokens: int = 512) -> Cost:
+    """The GPU's coefficients alone, from steps of which a file tells its time; the CPU's are 0.
+
+    `held` steps say what the GPU takes where it is seldom alone under load. Where load knows, it is believed, since a
+    GPU that works without pause is slower. ValueError with fewer than 20 steps.
+    """
+    gpu, alone = ([((step,), step.gpu) for step in some if step.gpu] for some in (loaded, held))
+    rows = _sample(gpu, _without_pause(gpu, alone, graph_tokens), graph_tokens)
+    if len(rows) < 20:
+        raise ValueError(f"{len(rows)} steps tell the GPU's time; a fit of {len(GPU)} coefficients needs 20")
+    return _best(Cost(graph_tokens=graph_tokens), rows, GPU, TILES)
+
+
+def fit_cpu(gpu: Cost, recordings: Sequence[Recording]) -> Fit:
+    """The CPU's coefficients beside those of a GPU, for an engine that runs as `gpu` says (overlap, graph_tokens).
+
+    From the CPU's own time where steps tell it, else from the steps' whole time. ValueError with fewer than 20 steps.
+    """
+    steps = [step for one in recordings for step in one.steps]
+    whole = [span for one in recordings for span in spans(one, gpu.overlap)]
+    alone = _sample([((step,), step.cpu) for step in steps if step.cpu], (), gpu.graph_tokens)
+    rows = alone or _sample(whole, (), gpu.graph_tokens)
+    if len(rows) < 20:
+        raise ValueError(f"{len(rows)} steps have a duration; a fit of the CPU's part needs 20")
+    if not alone:
+        return _fit(_best(gpu, rows, (*CPU, *LAUNCHES), (gpu.tile,)), whole)
+    cpu = _best(Cost(), alone, CPU, (1,))
+    found: dict[str, Any] = {name: getattr(cpu, name) for name in CPU}
+    for name in LAUNCHES:
+        took = [step.launch for step in steps if step.launch and _launch(step, gpu.graph_tokens) == name]
+        c = COEFFICIENTS[name]
+        found[name] = round(median(took) * PS) if took else round(c.start * c.scale)
+    return _fit(_stated(replace(gpu, **found)), whole)
+
+
+def _without_pause(loaded: Sequence[Span], held: Sequence[Span], graph_tokens: int) -> list[Span]:
+    """Held steps with prompts, and without, made as much slower as those are that load knows too (same bin)."""
+    busy, calm = _bins(loaded, graph_tokens), _bins(held, graph_tokens)
+    ratios: dict[bool, list[float]] = {True: [], False: []}
+    for key in busy.keys() & calm.keys():
+        if min(len(busy[key]), len(calm[key])) > 2:
+            a, b = (median(seconds for _, seconds in bins[key]) for bins in (busy, calm))
+            ratios[key[1] >= 0].append(a / b)
+    slower = {mixed: median(some) if some else 1.0 for mixed, some in ratios.items()}
+    return [(steps, seconds * slower[steps[0].tokens > 0]) for steps, seconds in held]
+
+
+def _launch(step: Step, graph_tokens: int) -> str:
+    if not step.tokens:
+        return "graph"
+    return "mixed" if step.decodes + step.tokens <= graph_tokens else "eager"
+
+
+def _best(cost: Cost, rows: Sequence[Row], names: Sequence[str], tiles: Sequence[int]) -> Cost:
+    """The best of the tiles, with `names` fitted and the rest as in `cost`."""
+    start: dict[str, Any] = {name: round(COEFFICIENTS[name].start * COEFFICIENTS[name].scale) for name in names}
+    tried = []
+    for tile in tiles:
+        wide = _descend(replace(cost, tile=tile, **start), rows, 1.0, names)
+        tried.append(_descend(wide, rows, HUBER, names))
+    return _stated(min(tried, key=lambda one: _loss(one, rows, HUBER)))
+
+
+def _fit(cost: Cost, rows: Sequence[Span]) -> Fit:
+    off = errors(cost, rows)
+    return Fit(cost, len(off), 100 * math.fsum(map(abs, off)) / len(off), 100 * math.fsum(off) / len(off))
 
 
 def _stated(cost: Cost) -> Cost:
@@ -152,12 +233,12 @@ def _loss(cost: Cost, rows: Sequence[Row], knee: float) -> float:
     )
 
 
-def _descend(cost: Cost, rows: Sequence[Row], knee: float) -> Cost:
+def _descend(cost: Cost, rows: Sequence[Row], knee: float, names: Sequence[str]) -> Cost:
     damping, loss = 1e-2, _loss(cost, rows, knee)
     for _ in range(80):
-        move = _normal(cost, rows, knee)
+        move = _normal(cost, rows, knee, names)
         for _ in range(12):
-            trial = _moved(cost, solve(*move, damping))
+            trial = _moved(cost, names, solve(*move, damping))
             lower = _loss(trial, rows, knee)
             if lower < loss:
                 break
@@ -171,12 +252,14 @@ def _descend(cost: Cost, rows: Sequence[Row], knee: float) -> Cost:
     return cost
 
 
-def _normal(cost: Cost, rows: Sequence[Row], knee: float) -> tuple[list[list[float]], list[float]]:
+def _normal(
+    cost: Cost, rows: Sequence[Row], knee: float, names: Sequence[str]
+) -> tuple[list[list[float]], list[float]]:
     """JᵀWJ and −JᵀWr for coefficients in units of their own scale (value, or a tenth of the start)."""
     base = _residuals(cost, rows)
     weights = [row[2] * min(1.0, knee / max(abs(r), 1e-12)) for r, row in zip(base, rows, strict=True)]
     columns = []
-    for name in COEFFICIENTS:
+    for name in names:
         step = max(1, round(_unit(cost, name) * 1e-3))
         moved = _residuals(replace(cost, **{name: getattr(cost, name) + step}), rows)
         scale = _unit(cost, name) / step
@@ -191,10 +274,10 @@ def _unit(cost: Cost, name: str) -> float:
     return max(value, c.start * c.scale / 10)
 
 
-def _moved(cost: Cost, moves: Sequence[float]) -> Cost:
-    values = {}
-    for move, (name, c) in zip(moves, COEFFICIENTS.items(), strict=True):
-        low = 1 if name in ("graph", "mixed", "eager") else 0
+def _moved(cost: Cost, names: Sequence[str], moves: Sequence[float]) -> Cost:
+    values: dict[str, Any] = {}
+    for move, name in zip(moves, names, strict=True):
+        c, low = COEFFICIENTS[name], int(name in LAUNCHES)
         wanted = getattr(cost, name) + max(-0.5, min(0.5, move)) * _unit(cost, name)
         values[name] = round(min(max(wanted, low), c.most * c.scale))
     return replace(cost, **values)

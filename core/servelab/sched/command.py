@@ -158,13 +158,11 @@ def capacity(
 
 @app.command()
 def calibrate(runs: Runs, as_json: o.Json = False) -> None:
-    """Fit a step's cost to run files of real engines; in-sample recordings only, files of one engine together."""
-    out = {}
+    """Fit a step's cost to run files of real engines, of which the in-sample recordings are seen."""
     with errors():
-        for files in validate.engines(_runs(runs)):
-            name = ", ".join(one.name for one in files)
-            with progress(f"fitting {name}"):
-                out[name] = validate.calibrate(files)
+        files = list(_runs(runs))
+        with progress(f"fitting {', '.join(one.name for one in files)}"):
+            out = {one.name: found for one, found in zip(files, validate.calibrate(files), strict=True)}
     if as_json:
         return print_json({name: asdict(found) for name, found in out.items()})
     for name, found in out.items():
@@ -177,12 +175,12 @@ def validate_(runs: Runs, as_json: o.Json = False) -> None:
     """The simulator beside a real engine: errors in-sample and held out, and whether steps are composed alike."""
     out = {}
     with errors():
-        for files in validate.engines(_runs(runs)):
-            with progress(f"fitting {', '.join(one.name for one in files)}"):
-                fitted = validate.calibrate(files)
-            for one in files:
-                with progress(f"simulating {one.name}"):
-                    out[one.name] = validate.validate(one, fitted.cost, validate.seen(files))
+        files = list(_runs(runs))
+        with progress(f"fitting {', '.join(one.name for one in files)}"):
+            fits = validate.calibrate(files)
+        for one, fitted in zip(files, fits, strict=True):
+            with progress(f"simulating {one.name}"):
+                out[one.name] = validate.validate(one, fitted.cost, files)
     if as_json:
         rows = {name: [_plain(verdict) for verdict in found] for name, found in out.items()}
         return print_json(rows)

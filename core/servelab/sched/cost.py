@@ -1,16 +1,23 @@
 """What one engine iteration costs: the physics of a step, in whole picoseconds.
 
-    step = cpu + max(launch, gpu), or max(cpu + launch, gpu) in an engine that overlaps its own work with the GPU's
+    step = cpu + max(launch, gpu)
     cpu  = host + seq·sequences + new·admitted
-    gpu  = fixed + max(weights, token·tiles(tokens)) + context·ctx + work·pairs + logit·sampled + draft·passes
+    gpu  = fixed + max(weights, token·tiles(tokens)) + context·ctx + work·pairs + logit·sampled + draft·passes,
+           and pieces if prompts are in it
 
 `fixed` is what the GPU does in every step however few the tokens, and the part of the weights' reading that no
 computing hides; `weights` is the rest of that reading, `token` the matrix work of one token (so small batches are bound
 by bandwidth, large ones by compute), `context` reading one token's KV in a decode, `work` one query–key pair of prefill
 attention. Matrix kernels work in tiles, so tokens count in whole tiles. `launch` is the time in which the CPU can issue
-the kernels: a captured graph for pure decodes, piecewise graphs for mixed steps of up to `graph_tokens`,
-kernel by kernel beyond; a GPU that is faster than this waits. `draft` is one pass of the model that guesses tokens for
-speculative decoding; each guess is a token of the step, and is sampled.
+the kernels: a captured graph for pure decodes, piecewise graphs for mixed steps of up to `graph_tokens` (the GPU loses
+`pieces` between them), kernel by kernel beyond; a GPU that is faster than this waits. `draft` is one pass of the model
+that guesses tokens for speculative decoding; each guess is a token of the step, and it is sampled.
+
+An engine that overlaps prepares a step while the GPU is at the one before. Let its CPU be `ahead`: free that long
+before that one's end. Kernels are issued from then + cpu to then + cpu + launch, and the GPU follows as they come:
+the step takes max(max(0, cpu − ahead) + gpu, cpu + launch − ahead). The CPU is free for the next step when this one is
+issued, or when the one before has ended. Step after step of one kind this comes to max(cpu + launch, gpu), which is
+what decodes after decodes cost; one after prompts costs what its own CPU is `ahead` (`first`).
 
 Along a run of equal decode steps only ctx grows, by one token per sequence and step, so a step costs
 max(floor, base + slope·ctx): piecewise linear, in integers, summed and cut exactly (`total`, `reach`).
@@ -43,6 +50,7 @@ class Cost:
     seq: int = 0
     new: int = 0
     fixed: int = 0
+    pieces: int = 0
     weights: int = 0
     token: int = 0
     tile: int = 1
@@ -72,6 +80,11 @@ class Cost:
         values = {name: getattr(self, name) for name in names}
         return replace(self, **{name: max(value > 0, round(value * slow)) for name, value in values.items()})
 
+    def on_host(self, decodes: int, tokens: int, chunks: int, admitted: int) -> tuple[int, int]:
+        """What the CPU does for a step, and to launch it."""
+        launch = self.graph if not tokens else self.mixed if decodes + tokens <= self.graph_tokens else self.eager
+        return self.host + self.seq * (decodes + chunks) + self.new * admitted, launch
+
     def line(self, decodes: int, guesses: int = 0, passes: int = 0) -> Line:
         """Cost of a pure decode step of `decodes` ≥ 1 sequences, with `guesses` of all from `passes` of the draft."""
         host = self.host + self.seq * decodes
@@ -84,20 +97,35 @@ class Cost:
 
     def step(
         self, decodes: int, ctx: int, tokens: int, work: int, chunks: int, admitted: int, sampled: int,
-        woken: bool = False, guesses: int = 0, passes: int = 0,
-    ) -> int:  # fmt: skip
+        ahead: int = 0, guesses: int = 0, passes: int = 0,
+    ) -> tuple[int, int]:  # fmt: skip
         """Cost of a step with prefill: `tokens` in `chunks` with `work` pairs, beside decodes over `ctx` tokens.
 
-        `woken`: the engine was idle, so that there is nothing with which its own work could overlap.
+        `ahead`: how long before the end of the last step the CPU was free, 0 if the engine was idle. Returns the same
+        for the step after, too.
         """
         total = decodes + guesses + tokens
         host = self.host + self.seq * (decodes + chunks) + self.new * admitted
+        launch = self.mixed if total <= self.graph_tokens else self.eager
         tiles = -(-total // self.tile) * self.tile
-        gpu = self.fixed + max(self.weights, self.token * tiles)
+        gpu = self.fixed + self.pieces + max(self.weights, self.token * tiles)
         gpu += self.logit * (sampled + guesses) + self.draft * passes
         gpu += self.context * ctx + self.work * work
-        launch = self.mixed if total <= self.graph_tokens else self.eager
-        return max(host + launch, gpu) if self.overlap and not woken else host + max(launch, gpu)
+        if not self.overlap:
+            return host + max(launch, gpu), 0
+        took = max(1, max(0, host - ahead) + gpu, host + launch - ahead)
+        return took, took - max(0, host + launch - ahead)
+
+    def first(self, line: Line, gpu: int, ahead: int) -> int:
+        """How much longer (or shorter) than in a run of its like a decode step takes when the CPU is `ahead`."""
+        if not self.overlap:
+            return 0
+        took = max(1, max(0, line.floor - self.graph - ahead) + gpu, line.floor - ahead)
+        return took - max(line.floor, gpu)
+
+    def lead(self, line: Line, gpu: int) -> int:
+        """How far ahead the CPU is at the end of a decode step in a run of its like."""
+        return gpu if gpu >= line.floor else max(0, gpu - self.graph)
 
 
 def total(line: Line, ctx: int, decodes: int, steps: int) -> int:

@@ -54,9 +54,9 @@ LAUNCH = Cost(
 
 FITTED: dict[tuple[str, str], Cost] = {
     ("H200", "Qwen2.5-7B"): Cost(
-        host=510_200_000, seq=13_310_000, new=2_586_000_000, fixed=2_379_000_000, weights=2_352_000_000,
-        token=17_880_000, tile=16, context=22_260, work=1_630, logit=5_000_000, graph=1_000_000_000,
-        mixed=886_400_000, eager=8_418_000_000, overlap=True,
+        host=1_347_000_000, seq=45_200_000, new=854_800_000, fixed=2_230_000_000, pieces=224_400_000,
+        weights=2_419_000_000, token=17_480_000, tile=1, context=21_480, work=1_914, logit=11_140_000,
+        graph=555_000_000, mixed=536_800_000, eager=10_920_000_000, overlap=True,
     ),
 }  # fmt: skip
 """By card and model: bf16, vLLM 0.24.0 with asynchronous scheduling; ps."""

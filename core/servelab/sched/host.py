@@ -16,6 +16,7 @@ from operator import mul
 from statistics import median
 from typing import NamedTuple
 
+from servelab.sched.cost import Cost
 from servelab.sched.engine import Engine
 from servelab.sched.linear import solve
 from servelab.sched.reference import Reference
@@ -71,21 +72,45 @@ def pace(recordings: Iterable[Recording]) -> Pace:
 def slowness(recording: Recording, average: Pace) -> list[float]:
     """Of every step, in whole LEVELS."""
     raw = [took / average.of(step) for step, took in zip(recording.steps, recording.scheduling, strict=True)]
-    smooth = [median(raw[max(0, k - AROUND) : k + AROUND + 1]) for k in range(len(raw))]
-    return [min(3 * LEVELS, max(LEVELS // 2, round(LEVELS * h))) / LEVELS for h in smooth]
+    return _levels(median(raw[max(0, k - AROUND) : k + AROUND + 1]) for k in range(len(raw)))
 
 
-def told(run: Run, seen: Sequence[Recording]) -> Run:
-    """The run with each step's slowness in it; as it is where schedule() calls have no duration."""
-    if not seen or not all(one.scheduling for one in run.online):
-        return run
-    average = pace(seen)
+def slowness_of_parts(recording: Recording, cost: Cost) -> list[float]:
+    """The same where the CPU's own time of each step is known: that of the steps around over what `cost` says of it.
+
+    An engine that does not overlap may be held up by the GPU while it issues, so that counts only in one that does.
+    """
+    took, said = [0.0], [0.0]
+    for step in recording.steps:
+        cpu, launch = cost.on_host(step.decodes, step.tokens, step.chunks, step.admitted)
+        known, issues = step.cpu > 0, cost.overlap
+        took.append(took[-1] + known * (step.cpu + issues * step.launch))
+        said.append(said[-1] + known * (cpu + issues * launch) / PS)
+    ends = [(max(0, k - AROUND), min(len(recording.steps), k + AROUND + 1)) for k in range(len(recording.steps))]
+    return _levels((took[b] - took[a]) / (said[b] - said[a]) if said[b] > said[a] else 1.0 for a, b in ends)
+
+
+def _levels(slow: Iterable[float]) -> list[float]:
+    return [min(3 * LEVELS, max(LEVELS // 2, round(LEVELS * h))) / LEVELS for h in slow]
+
+
+def told(run: Run, seen: Sequence[Recording], cost: Cost | None = None) -> Run:
+    """The run with each step's slowness in it; as it is where the file does not tell what the CPU took.
+
+    Without a `cost` only what schedule() says is told: a CPU's own time is fitted as it is.
+    """
+    if any(step.cpu for one in run.online for step in one.steps):
+        slow = [slowness_of_parts(one, cost) for one in run.online] if cost else []
+    elif seen and all(one.scheduling for one in run.online):
+        average = pace(seen)
+        slow = [slowness(one, average) for one in run.online]
+    else:
+        slow = []
     online = []
-    for one in run.online:
-        slow = slowness(one, average)
-        steps = tuple(replace(step, host=h) for step, h in zip(one.steps, slow, strict=True))
+    for one, levels in zip(run.online, slow, strict=True) if slow else ():
+        steps = tuple(replace(step, host=h) for step, h in zip(one.steps, levels, strict=True))
         online.append(replace(one, steps=steps))
-    return replace(run, online=tuple(online))
+    return replace(run, online=tuple(online)) if online else run
 
 
 class Hosted(Reference):

@@ -51,7 +51,8 @@ class Reference:
         self.events: list[Event] = []
         self.now = self.seen = self.next = self.width = 0
         self.woken = False
-        self.moved = 0
+        self.moved = self.ahead = 0
+        self.prompts = False
         self.rngs: dict[int, Random] = {}
         self.late: list[Sequence] = []  # ended in the last step
         self.gone: list[Sequence] = []  # ended before the step that is running
@@ -168,14 +169,17 @@ class Reference:
             whole = sum(one.done + n == one.goal for one, n in chunks)
             ctx = sum(one.done + 1 for one, _ in decodes)
             sampled = len(decodes) + whole
-            took = cost.step(
-                len(decodes), ctx, tokens, pairs, len(chunks), admitted, sampled, self.woken, guesses, passes
+            ahead = 0 if self.woken else self.ahead
+            took, self.ahead = cost.step(
+                len(decodes), ctx, tokens, pairs, len(chunks), admitted, sampled, ahead, guesses, passes
             )
-            self.woken = False
+            self.woken, self.prompts = False, True
         else:
             width = self.width if self.policy.step == "batch" else len(decodes)
             line = cost.line(width, guesses, passes)
-            took = max(line.floor, line.base + line.slope * sum(one.done + 1 for one, _ in decodes))
+            gpu = line.base + line.slope * sum(one.done + 1 for one, _ in decodes)
+            took = max(line.floor, gpu) + (cost.first(line, gpu, self.ahead) if self.prompts else 0)
+            self.ahead, self.prompts = cost.lead(line, gpu), False
         took += cost.swap * self.moved
         self.moved = 0
         self.seen, self.now = start, start + took

@@ -49,9 +49,10 @@ class Replica(Scheduler):
             pairs += k * done + k * (k + 1) // 2
             whole += complete
         start, self.part = self.now, None
-        took = self.engine.cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole, self.woken)
+        ahead = 0 if self.woken else self.ahead
+        took, self.ahead = self.engine.cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole, ahead)
         took += self.engine.cost.swap * self.moved
-        self.woken, self.moved = False, 0
+        self.woken, self.prompts, self.moved = False, True, 0
         if not mixed:
             self.still.all(self.n, start)
         elif n:
@@ -86,7 +87,8 @@ class Replica(Scheduler):
         width = self.width if self.policy.step == "batch" else n
         line = self.lines.get(width) or self.lines.setdefault(width, self.engine.cost.line(width))
         kept_out = self.short or self.moved or (self.gone and self.waiting)  # somebody may come in next
-        most = 1 if kept_out else heap[0][0] - self.step
+        lag = self.prompts and self.engine.cost.first(line, line.base + line.slope * (ctx + n), self.ahead)
+        most = 1 if kept_out or lag else heap[0][0] - self.step
         k = self.growth.affordable(n, self.step, most, self.memory.free)
         took = total(line, ctx, n, k)
         if start + took > until:
@@ -94,15 +96,19 @@ class Replica(Scheduler):
             k = min(k, reach(line, ctx, n, span) + self.overlap if span > 0 else 1)
             took = total(line, ctx, n, k)
         self.memory.claim(self.growth.need(n, self.step, k))
-        extra, self.moved = self.engine.cost.swap * self.moved, 0
+        extra, self.moved = self.engine.cost.swap * self.moved + lag, 0
         if extra or self.still.rows:
             self.go_on(start, extra)
             took += extra
         self.record(start, k, n, width, ctx, 0, took)
         self.now = self.spoken = start + took
-        last = max(line.floor, line.base + line.slope * (ctx + n * k))
-        self.seen = self.now - extra - last if self.overlap else start
         self.ctx = ctx + n * k
+        if self.overlap:
+            gpu = line.base + line.slope * self.ctx
+            self.seen = self.now - extra - max(line.floor, gpu)
+            self.ahead, self.prompts = self.engine.cost.lead(line, gpu), False
+        else:
+            self.seen = start
         self.step += k
         self.load -= n * k
         if heap[0][0] <= self.step:

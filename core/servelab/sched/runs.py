@@ -33,7 +33,8 @@ class Step:
     `decodes` over `ctx` tokens (this step's included) beside `chunks` of prompts with `tokens` and `work` query–key
     pairs; `admitted` chunks were the first of their prompt, `sampled` sequences got a token; `woken`: the engine was
     idle before. `seconds`: from the end of the step before, or from the arrival that woke the engine, to the step's
-    end; 0 where that is not known. `host`: how slow the CPU was then, 1 on average (`servelab.sched.host`).
+    end; 0 where that is not known. `cpu`, `launch`, `gpu`: seconds of its parts (`servelab.sched.cost`), 0 where the
+    file does not tell them apart. `host`: how slow the CPU was then, 1 on average (`servelab.sched.host`).
     """
 
     decodes: int
@@ -45,6 +46,9 @@ class Step:
     sampled: int
     woken: bool
     seconds: float
+    cpu: float = 0.0
+    launch: float = 0.0
+    gpu: float = 0.0
     host: float = 1.0
 
 
@@ -70,7 +74,8 @@ class Recording:
 @dataclass(frozen=True, slots=True)
 class Run:
     """One engine's file. `overlap`: it scheduled the next step while the GPU worked (asynchronous scheduling);
-    `graph_tokens`: the largest step with a captured graph."""
+    `graph_tokens`: the largest step with a captured graph; `held`: recordings in which the GPU waited for each step to
+    be issued as a whole, so that its time is its own."""
 
     name: str
     model: str
@@ -82,12 +87,19 @@ class Run:
     overlap: bool
     graph_tokens: int
     sweeps: tuple[Recording, ...]
+    held: tuple[Recording, ...]
     online: tuple[Recording, ...]
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Equal for files of one engine: they may be fitted together."""
-        return self.model, self.gpu, self.engine, self.seqs, self.overlap, self.graph_tokens
+        """Equal for files of one engine."""
+        return *self.device, self.seqs
+
+    @property
+    def device(self) -> tuple[Any, ...]:
+        """Equal for files whose GPU's part of a step is the same. An engine that overlaps gives it no pause, in which
+        it could cool."""
+        return self.model, self.gpu, self.engine, self.overlap, self.graph_tokens
 
 
 def read_run(source: Path | bytes, name: str = "") -> Run:
@@ -102,6 +114,7 @@ def read_run(source: Path | bytes, name: str = "") -> Run:
         return Run(
             name, run["model"], run["gpu"], f"vLLM {run['vllm']}", budget, int(run.get("seqs", 256)),
             int(run["kv_blocks"]), overlap, int(run.get("graph_tokens", 512)), tuple(_sweeps(run, budget, overlap)),
+            tuple(_online(one, k, budget, overlap, True) for k, one in enumerate(run.get("held", ()))),
             tuple(_online(one, k, budget, overlap) for k, one in enumerate(run["online"])),
         )  # fmt: skip
     except (KeyError, TypeError, IndexError, ValueError, OSError, EOFError) as error:
@@ -143,7 +156,7 @@ def _recording(name: str, one: Mapping[str, Any], prompts: Sequence[int], budget
     return Recording(name, budget, tuple(_steps(one, steps, prompts, added, overlap)))
 
 
-def _online(one: Mapping[str, Any], number: int, budget: int, overlap: bool) -> Recording:
+def _online(one: Mapping[str, Any], number: int, budget: int, overlap: bool, held: bool = False) -> Recording:
     rows = sorted(one["requests"], key=lambda row: row["arrival"])
     prompts = [row["n_in"] for row in rows]
     arrival = column(round(row["arrival"] * PS) for row in rows)
@@ -152,7 +165,7 @@ def _online(one: Mapping[str, Any], number: int, budget: int, overlap: bool) -> 
     steps = [row for row in one["steps"] if row[1] or row[3]]
     return Recording(
         one.get("name", f"{one['rate']:g}/s #{number + 1}"), one.get("budget", budget),
-        tuple(_steps(one, steps, prompts, added, overlap)), work,
+        tuple(_steps(one, steps, prompts, added, overlap, held)), work,
         tuple(row[7] if len(row) > 7 else row[0] for row in steps),
         tuple(row[0] - row[7] for row in steps if len(row) > 7), added,
         tuple(row["first"] for row in rows), tuple(row["last"] for row in rows),
@@ -163,20 +176,39 @@ def _online(one: Mapping[str, Any], number: int, budget: int, overlap: bool) -> 
 
 def _steps(
     one: Mapping[str, Any], rows: Sequence[Sequence[float]], prompts: Sequence[int], added: Sequence[float],
-    overlap: bool,
+    overlap: bool, held: bool = False,
 ) -> Iterator[Step]:  # fmt: skip
     ends = _ends(one, rows, overlap)
     if not rows or len(rows[0]) < 11:
         yield from rebuild(rows, prompts, added, ends)
         return
     before = math.nan
-    for (_, chunks, tokens, decodes, _, work, ctx, _, admitted, sampled, woken), end in zip(rows, ends, strict=True):
+    issued = over = math.nan  # when the step before was issued, and when the GPU was done with the one before that
+    for row, end in zip(rows, ends, strict=True):
+        _, chunks, tokens, decodes, _, work, ctx, _, admitted, sampled, woken = row[:11]
         seconds = end - (woken if woken >= 0 else before)
+        parts = (0.0, 0.0, 0.0)
+        if len(row) > 14:
+            free = woken if woken >= 0 else max(issued, over) if overlap else before
+            parts = _parts(row[11:15], free, end, overlap or held)
+            issued, over = row[12], before
         yield Step(
             int(decodes), int(ctx), int(tokens), round(work), int(chunks), int(admitted), int(sampled), woken >= 0,
-            seconds if seconds > 0 else 0.0,
+            seconds if seconds > 0 and not held else 0.0, *parts,
         )  # fmt: skip
         before = end
+
+
+def _parts(times: Sequence[float], free: float, end: float, ahead: bool) -> tuple[float, float, float]:
+    """Seconds of the CPU before (and, in an engine that waits for the GPU, after), of issuing, and of the GPU alone.
+
+    The GPU's is known where the CPU was `ahead` of it, all issued before it began, or else far from holding it up.
+    """
+    forward, launched, begun, done = times
+    launch = launched - forward
+    alone, since = (launched <= begun, begun) if ahead else (done - forward > 2 * launch, forward)
+    cpu = forward - free + (0 if ahead else end - done)
+    return cpu if cpu > 0 else 0.0, launch, done - since if alone else 0.0
 
 
 def _ends(one: Mapping[str, Any], steps: Sequence[Sequence[float]], overlap: bool) -> list[float]:
@@ -185,6 +217,8 @@ def _ends(one: Mapping[str, Any], steps: Sequence[Sequence[float]], overlap: boo
     A synchronous engine says so, or schedules the next one then. An asynchronous one schedules step k + 2 as soon as
     step k has ended, if it was not idle in between.
     """
+    if overlap and steps and len(steps[0]) > 14:
+        return [row[14] for row in steps]
     woken = [row[3] == 0 and row[4] == row[2] for row in steps]
     if overlap:
         later = zip(steps[2:], map(max, woken[1:], woken[2:]), strict=False)

@@ -41,12 +41,13 @@ class Scheduler:
         self.said: dict[int, int] = {}  # tokens generated before a preemption
         self.heard: dict[int, int] = {}  # when a preempted request's last token came
         self.parked: dict[int, int] = {}  # request → its tokens in host memory
-        self.moved = 0  # blocks to and from there before the next step
+        self.moved = self.ahead = 0  # blocks to and from there before the next step
         self.still, self.growth = Standstill(), Growth(engine.block_size)
         self.lines: dict[int, Line] = {}
         self.now = self.seen = self.spoken = self.step = self.n = self.ctx = self.load = self.width = 0
         self.late: list[tuple[int, int]] = []  # (request, blocks): ended in the last step
         self.gone: list[tuple[int, int]] = []  # ended before the step that is running, heard of with its end
+        self.prompts = False  # the last step had some
         self.woken = self.short = False  # the next step: first after a pause; somebody was preempted, nobody may enter
         self.steps, self.stalls, self.held = log.steps[number], log.stalls[number], log.held[number]
         self.preempted, self.chunks = log.preempted[number], log.chunks[number]

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from servelab.sched.calibrate import Fit, errors, fit
+from servelab.sched.calibrate import Fit, errors, fit, fit_cpu, fit_gpu
 from servelab.sched.cost import Cost
 from servelab.sched.engine import Engine
 from servelab.sched.host import Hosted, told
@@ -76,31 +76,52 @@ def seen(runs: Iterable[Run]) -> list[Recording]:
     return [recording for run in runs for recording in run.online if in_sample(recording)]
 
 
-def engines(runs: Iterable[Run]) -> list[list[Run]]:
-    """Files of one engine together, in order of their first."""
-    found: dict[tuple[Any, ...], list[Run]] = {}
-    for run in runs:
-        found.setdefault(run.kind, []).append(run)
-    return list(found.values())
+def calibrate(runs: Sequence[Run]) -> list[Fit]:
+    """The Cost of each file's engine.
+
+    The CPU's part is the file's own (its machine), from its in-sample recordings or, where it has none, from those of
+    the same engine's other files. The GPU's is that of all files in which it can be told apart; where there is none,
+    all is fitted to whole steps of one engine's files together, or to their sweeps.
+    """
+    found: dict[tuple[Any, ...], Any] = {}
+    return [_calibrate(run, runs, found) for run in runs]
 
 
-def calibrate(runs: Sequence[Run]) -> Fit:
-    """The Cost of one engine, from the in-sample recordings of its files or, where there are none, their sweeps."""
+def _calibrate(run: Run, runs: Sequence[Run], found: dict[tuple[Any, ...], Any]) -> Fit:
+    same = [one for one in runs if one.kind == run.kind]
+    clocked = [one for one in runs if one.device == run.device and one.held]
+    if not clocked:
+        if run.kind not in found:
+            found[run.kind] = _whole(same)
+        fitted: Fit = found[run.kind]
+        return fitted
+    if run.device not in found:
+        loaded, held = seen(clocked), [one for file in clocked for one in file.held]
+        some, alone = ([step for one in of for step in one.steps] for of in (loaded, held))
+        found[run.device] = fit_gpu(some, alone, run.graph_tokens)
+    own = [run] if seen([run]) else same
+    hosted = seen([told(one, seen(own)) for one in own])
+    return fit_cpu(replace(found[run.device], overlap=run.overlap), hosted)
+
+
+def _whole(runs: Sequence[Run]) -> Fit:
+    overlap = runs[0].overlap
     hosted = [told(run, seen(runs)) for run in runs]
-    overlap, graph_tokens = runs[0].overlap, runs[0].graph_tokens
     loaded = [span for recording in seen(hosted) for span in spans(recording, overlap)]
     swept = () if loaded else [span for run in runs for recording in run.sweeps for span in spans(recording, overlap)]
-    return fit(loaded, swept, overlap, graph_tokens)
+    return fit(loaded, swept, overlap, runs[0].graph_tokens)
 
 
 def engine(run: Run, recording: Recording, cost: Cost) -> Engine:
     """The engine of a recording, with a fitted cost."""
-    return Engine(cost, "chunked", recording.budget, min(run.seqs, recording.budget), run.blocks)
+    blocks = (recording.about or {}).get("kv_blocks", run.blocks) - 1  # vLLM keeps one as its null block
+    return Engine(cost, "chunked", recording.budget, min(run.seqs, recording.budget), blocks)
 
 
-def validate(run: Run, cost: Cost, known: Sequence[Recording]) -> list[Verdict]:
-    """Every online recording of a run against the simulator; `known`: what the fit has seen, for the host's speed."""
-    hosted = told(run, known)
+def validate(run: Run, cost: Cost, runs: Sequence[Run]) -> list[Verdict]:
+    """Every online recording of a run against the simulator; `runs`: all files, for the host's usual speed."""
+    own = [run] if seen([run]) else [one for one in runs if one.kind == run.kind]
+    hosted = told(run, seen(own), cost)
     return [_verdict(run, *pair, cost) for pair in zip(run.online, hosted.online, strict=True)]
 
 

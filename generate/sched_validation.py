@@ -30,8 +30,8 @@ PLAN = Plan(
         "in a request's: the batch grows until it is paid.",
         "The same step takes a GPU that works without pause up to 8 % longer than one that rests (its clock). A fit "
         "knows the average of its recordings: bursts come out a little short, calm loads a little long.",
-        "Files whose names end in -1, and 7b-async-3, do not tell the CPU's and the GPU's time apart. Told by "
-        "schedule() alone, which is coarser, their runs stay further off.",
+        "The older files (…-1, 7b-async-2 and -3) do not tell the CPU's and the GPU's time apart. Told by schedule() "
+        "alone, which is coarser, their runs stay further off.",
         "The 99th percentile of the gaps between tokens is far off (itl_p99_error_percent_median): real steps jitter, "
         "the simulator's do not.",
         "Random weights: sampled tokens mean nothing, and every request runs to its stated length.",

@@ -108,10 +108,13 @@ class Prefixes:
 
     def claim(self, count: int) -> None:
         self.free -= count
-        self.empty -= count
-        while self.empty < 0:
-            self.idle.popitem(last=False)
-            self.empty += self.unit
+        self.empty = left = self.empty - count
+        if left < 0:
+            unit, evict = self.unit, self.idle.popitem
+            while left < 0:
+                evict(False)  # the one that was released first
+                left += unit
+            self.empty = left
 
     def written(self, i: int, tokens: int) -> None:
         full, done = min(tokens, self.work.prompt[i]) // self.work.hash_block, self.full[i]

@@ -41,7 +41,7 @@ class Replica(Scheduler):
 
     def prefill(self, chunks: list[Chunk], admitted: int) -> None:
         """One step with prompts in it; the decodes beside them advance if the policy mixes."""
-        mixed = self.policy.step == "mixed"
+        mixed, cost = self.mixed, self.cost
         n, ctx = (self.n, self.ctx + self.n) if mixed else (0, 0)
         tokens = pairs = whole = 0
         for _, done, k, complete in chunks:
@@ -50,8 +50,8 @@ class Replica(Scheduler):
             whole += complete
         start, self.part = self.now, None
         ahead = 0 if self.woken else self.ahead
-        took, self.ahead = self.engine.cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole, ahead)
-        took += self.engine.cost.swap * self.moved
+        took, self.ahead = cost.step(n, ctx, tokens, pairs, len(chunks), admitted, n + whole, ahead)
+        took += cost.swap * self.moved
         self.woken, self.prompts, self.moved = False, True, 0
         if not mixed:
             self.still.all(self.n, start)
@@ -81,13 +81,13 @@ class Replica(Scheduler):
 
     def decode(self, until: int) -> None:
         """A run of decode steps, to the first boundary at which anything may change."""
-        n, ctx, start, heap, end = self.n, self.ctx, self.now, self.heap, self.end
+        n, ctx, start, heap, end, cost = self.n, self.ctx, self.now, self.heap, self.end, self.cost
         while end.get(heap[0][1]) != heap[0][0]:
             heappop(heap)
         width = self.width if self.policy.step == "batch" else n
-        line = self.lines.get(width) or self.lines.setdefault(width, self.engine.cost.line(width))
+        line = self.lines.get(width) or self.lines.setdefault(width, cost.line(width))
         kept_out = self.short or self.moved or (self.gone and self.waiting)  # somebody may come in next
-        lag = self.prompts and self.engine.cost.first(line, line.base + line.slope * (ctx + n), self.ahead)
+        lag = self.prompts and cost.first(line, line.base + line.slope * (ctx + n), self.ahead)
         most = 1 if kept_out or lag else heap[0][0] - self.step
         k = self.growth.affordable(n, self.step, most, self.memory.free)
         took = total(line, ctx, n, k)
@@ -96,7 +96,7 @@ class Replica(Scheduler):
             k = min(k, reach(line, ctx, n, span) + self.overlap if span > 0 else 1)
             took = total(line, ctx, n, k)
         self.memory.claim(self.growth.need(n, self.step, k))
-        extra, self.moved = self.engine.cost.swap * self.moved + lag, 0
+        extra, self.moved = cost.swap * self.moved + lag, 0
         if extra or self.still.rows:
             self.go_on(start, extra)
             took += extra
@@ -106,7 +106,7 @@ class Replica(Scheduler):
         if self.overlap:
             gpu = line.base + line.slope * self.ctx
             self.seen = self.now - extra - max(line.floor, gpu)
-            self.ahead, self.prompts = self.engine.cost.lead(line, gpu), False
+            self.ahead, self.prompts = cost.lead(line, gpu), False
         else:
             self.seen = start
         self.step += k

@@ -31,7 +31,8 @@ class Scheduler:
     def __init__(self, log: Log, number: int, detail: bool) -> None:
         work, engine = log.work, log.engine
         self.log, self.work, self.engine, self.detail = log, work, engine, detail
-        self.policy, self.overlap, self.size = POLICIES[engine.policy], engine.cost.overlap, engine.block_size
+        self.policy, self.cost, self.size = POLICIES[engine.policy], engine.cost, engine.block_size
+        self.mixed, self.overlap = self.policy.step == "mixed", engine.cost.overlap
         self.memory: Memory = Prefixes(work, engine) if engine.prefix else Counted(engine)
         self.waiting: list[tuple[int, int]] = []  # heap of (key, request)
         self.running: dict[int, None] = {}  # in order of admission
@@ -66,7 +67,7 @@ class Scheduler:
             return [], 0
         if short:
             wanted = self.make_room()
-        budget = self.engine.budget - (self.n if self.policy.step == "mixed" else 0)
+        budget = self.engine.budget - (self.n if self.mixed else 0)
         chunks: list[Chunk] = []
         if self.part:
             i, done = self.part

@@ -26,6 +26,7 @@ class Recorder(Reference):
     def __init__(self, work: Workload, engine: Engine, clocked: bool = False, held: bool = False) -> None:
         super().__init__(work, engine)
         self.clocked, self.held = clocked, held
+        self.issued = self.over = 0  # when the step before was issued, and when the one before that had ended
         self.rows: list[list[float]] = []
         self.ends: list[list[float]] = []
 
@@ -33,7 +34,7 @@ class Recorder(Reference):
         tokens, seen = sum(n for _, n in chunks), sum(one.done + n for one, n in chunks)
         context = sum(one.done + 1 for one, _ in decodes)
         self.rows.append([self.now / PS, len(chunks), tokens, len(decodes), context + seen])
-        start, woken, free = self.now, self.woken, self.now - (0 if self.woken else self.ahead)
+        start, woken, free = self.now, self.woken, self.now if self.woken else max(self.issued, self.over)
         seen_till = self.seen
         work = sum(n * one.done + n * (n + 1) // 2 for one, n in chunks)
         sampled = len(decodes) + sum(one.done + n == one.goal for one, n in chunks)
@@ -48,6 +49,7 @@ class Recorder(Reference):
         if chunks:
             gpu, _ = cost.step(len(decodes), context, tokens, work, len(chunks), admitted, sampled, PS)
         forward = free + cpu
+        self.issued, self.over = forward + launch, start
         marks = [forward, forward + launch, max(start, forward), self.now]
         if self.held:
             marks = [start, start, start, start + gpu]
@@ -96,7 +98,7 @@ def run_file(cost: Cost = TRUTH) -> bytes:
 
 
 OVERLAPPING = replace(
-    TRUTH, overlap=True, pieces=200 * US, graph=400 * US, mixed=3_000 * US, logit=2 * US, graph_tokens=8192
+    TRUTH, overlap=True, pieces=200 * US, graph=400 * US, mixed=5_000 * US, logit=2 * US, graph_tokens=8192
 )
 
 

@@ -73,6 +73,22 @@ def test_an_engine_that_overlaps_on_two_clocks(cost: Cost, steps: list[tuple[boo
         prompts = mixed
 
 
+@settings(max_examples=300, deadline=None)
+@given(COSTS, st.integers(1, 30))
+def test_decodes_of_one_kind_come_to_their_pace_and_lead(cost: Cost, decodes: int) -> None:
+    """On the two clocks, from a standing start; the context is free, so that all steps are equal."""
+    cost = replace(cost, overlap=True, context=0)
+    cpu, gpu = parts(cost, decodes, decodes, 0, 0, decodes, 0, 0)
+    free = ended = took = 0
+    for _ in range(2 * (cpu + cost.graph + gpu) + 2):
+        forward, before = free + cpu, ended
+        ended = max(max(forward, before) + gpu, forward + cost.graph)
+        free, took = max(forward + cost.graph, before), ended - before
+    line = cost.line(decodes)
+    assert took == max(line.floor, line.base)
+    assert ended - free == cost.lead(line, line.base)
+
+
 @settings(max_examples=600, deadline=None)
 @given(COSTS, st.integers(1, 30), st.integers(0, 300), st.integers(1, 60), st.integers(1, 20_000))
 def test_sums_and_the_first_step_that_reaches_a_span(cost: Cost, n: int, ctx: int, steps: int, span: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from engine_run import OVERLAPPING, TRUTH, clocked_file, run_file
 
 from servelab.sched import hardware
-from servelab.sched.calibrate import errors, fit
+from servelab.sched.calibrate import errors, fit, fit_gpu
 from servelab.sched.closed import closed
 from servelab.sched.engine import Engine
 from servelab.sched.metrics import MS, summary
@@ -35,8 +35,8 @@ def test_a_fit_finds_the_cost_that_made_the_steps(run: Run) -> None:
 
 
 def bound(row: Row, percent: float) -> float:
-    """A percentile of TTFT is one request's, and which step an arrival meets hangs on microseconds: twice as much."""
-    return percent * (1 + (row.metric.startswith("ttft_p")))
+    """A percentile of TTFT is one request's; one that misses a step by microseconds waits for a whole one more."""
+    return percent * (4 if row.metric.startswith("ttft_p") else 1)
 
 
 def test_with_the_true_cost_nothing_is_left(run: Run) -> None:
@@ -69,7 +69,7 @@ def test_parts_of_steps_are_read_as_they_were(clocked: Run) -> None:
         cpu, launch = OVERLAPPING.on_host(step.decodes, step.tokens, step.chunks, step.admitted)
         assert (step.cpu, step.launch) == pytest.approx((cpu / PS, launch / PS), abs=1e-6)
     alone = [step for one in (*clocked.online, *clocked.held) for step in one.steps if step.gpu and step.tokens]
-    assert len(alone) > 500
+    assert len(alone) > 200
     for step in alone:
         parts = step.decodes, step.ctx, step.tokens, step.work, step.chunks, step.admitted, step.sampled
         assert step.gpu == pytest.approx(OVERLAPPING.step(*parts, PS)[0] / PS, abs=1e-6)
@@ -84,6 +84,19 @@ def test_parts_are_fitted_each_on_its_own(clocked: Run) -> None:
     for verdict in validate(clocked, found.cost, [clocked]):
         assert verdict.same == verdict.steps, verdict.name
         assert all(abs(row.error) < bound(row, 3) for row in verdict.rows), verdict.name
+
+
+def test_a_gpu_that_never_rests_is_believed() -> None:
+    """Under load prompts take 10 % longer; sizes that only held steps know are priced as if they did, too."""
+    made = [Step(0, 0, n, n * n // 2, 1, 1, 1, False, 0) for n in (300, 400, 500, 700, 900, 3000, 4000)] * 8
+    alone = [replace(one, gpu=OVERLAPPING.step(0, 0, one.tokens, one.work, 1, 1, 1, PS)[0] / PS) for one in made]
+    loaded = [replace(one, gpu=1.1 * one.gpu) for one in alone if one.tokens < 1000]
+    found = fit_gpu(loaded, alone)
+    for one in alone:
+        said = found.step(0, 0, one.tokens, one.work, 1, 1, 1)[0] / PS
+        assert said == pytest.approx(1.1 * one.gpu, rel=0.01), one.tokens
+    with pytest.raises(ValueError, match="needs 20"):
+        fit_gpu([], alone[:3])
 
 
 def test_a_small_pool_preempts_as_the_engine_did(clocked: Run) -> None:

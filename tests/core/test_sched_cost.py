@@ -86,7 +86,8 @@ def test_decodes_of_one_kind_come_to_their_pace_and_lead(cost: Cost, decodes: in
         free, took = max(forward + cost.graph, before), ended - before
     line = cost.line(decodes)
     assert took == max(line.floor, line.base)
-    assert ended - free == cost.lead(line, line.base)
+    if line.floor != line.base:  # else it stays as far ahead as it began
+        assert ended - free == cost.lead(line, line.base)
 
 
 @settings(max_examples=600, deadline=None)

@@ -151,7 +151,7 @@ def fit_cpu(gpu: Cost, recordings: Sequence[Recording]) -> Fit:
     cpu = _best(Cost(), alone, CPU, (1,))
     found: dict[str, Any] = {name: getattr(cpu, name) for name in CPU}
     for name in LAUNCHES:
-        took = [step.launch for step in steps if step.launch and _launch(step, gpu.graph_tokens) == name]
+        took = [step.launch for step in steps if step.launch and gpu.launch(step.decodes, step.tokens) == name]
         c = COEFFICIENTS[name]
         found[name] = round(median(took) * PS) if took else round(c.start * c.scale)
     return _fit(_stated(replace(gpu, **found)), whole)
@@ -167,12 +167,6 @@ def _without_pause(loaded: Sequence[Span], held: Sequence[Span], graph_tokens: i
             ratios[key[1] >= 0].append(a / b)
     slower = {mixed: median(some) if some else 1.0 for mixed, some in ratios.items()}
     return [(steps, seconds * slower[steps[0].tokens > 0]) for steps, seconds in held]
-
-
-def _launch(step: Step, graph_tokens: int) -> str:
-    if not step.tokens:
-        return "graph"
-    return "mixed" if step.decodes + step.tokens <= graph_tokens else "eager"
 
 
 def _best(cost: Cost, rows: Sequence[Row], names: Sequence[str], tiles: Sequence[int]) -> Cost:

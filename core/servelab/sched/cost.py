@@ -82,8 +82,14 @@ class Cost:
 
     def on_host(self, decodes: int, tokens: int, chunks: int, admitted: int) -> tuple[int, int]:
         """What the CPU does for a step, and to launch it."""
-        launch = self.graph if not tokens else self.mixed if decodes + tokens <= self.graph_tokens else self.eager
+        launch: int = getattr(self, self.launch(decodes, tokens))
         return self.host + self.seq * (decodes + chunks) + self.new * admitted, launch
+
+    def launch(self, decodes: int, tokens: int) -> str:
+        """Which of the three launch times a step has."""
+        if not tokens:
+            return "graph"
+        return "mixed" if decodes + tokens <= self.graph_tokens else "eager"
 
     def line(self, decodes: int, guesses: int = 0, passes: int = 0) -> Line:
         """Cost of a pure decode step of `decodes` ≥ 1 sequences, with `guesses` of all from `passes` of the draft."""

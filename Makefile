@@ -39,6 +39,7 @@ bench: .venv/.dev site/node_modules/.stamp chromium
 	$(PY) generate/bench_kv.py
 	$(PY) generate/bench_sched.py
 	$(PY) generate/bench_site.py
+	$(PY) generate/bench_gantt.py
 
 # Debian's package where that can be installed, Playwright's own build elsewhere; tests use CHROMIUM where it is set.
 chromium: .venv/.dev

@@ -5,6 +5,7 @@ The samples are bench_site's; the front page's are led by "front".
 
 from typing import Any
 
+import bench_gantt
 from bench_site import PRESETS, ROOT, lighthouse, served, sync_playwright, visits
 from drags import DRAGS, MOVES, p95
 from writer import Plan, main, measured
@@ -22,6 +23,7 @@ PLAN = Plan(
         "front": f"the front page, sliders with {DRAGS['batcher'].state}",
         "repeats": REPEATS,
         "slider_moves_per_repeat": MOVES,
+        "played": "Batcher's timeline at speed 1, spans as played_spans says",
     },
     losses=(
         "Asked: a slider move to the new picture in 50 ms (p95). A step meets it (slider_step_ms_median), because the "
@@ -50,6 +52,8 @@ def samples() -> dict[str, list[float]]:
         front = visited(visits(play, address, DRAGS["batcher"], REPEATS))
         scores = {preset: [lighthouse(f"{address}kv-desk/", preset) for _ in range(REPEATS)] for preset in PRESETS}
     out |= {f"front_{name}": values for name, values in front.items()}
+    spans, played = bench_gantt.measured(SITE, REPEATS)
+    out |= {"played_spans": [float(spans)], "played_fps": [run["fps"] for run in played["1"]]}
     for preset, runs in scores.items():
         for category in ("performance", "accessibility", "best-practices", "seo"):
             out[f"lighthouse_{preset}_{category.replace('-', '_')}"] = [float(run[category]) for run in runs]
@@ -70,7 +74,7 @@ def visited(seen: dict[str, list[Any]]) -> dict[str, list[float]]:
 
 def unit(name: str) -> str:
     """A sample's unit by the end of its name; a Lighthouse score is a number of 100."""
-    return "ms" if name.endswith("_ms") else "B" if name.endswith("_bytes") else "of 100"
+    return {"ms": "ms", "bytes": "B", "spans": "spans", "fps": "frames/s"}.get(name.rsplit("_", 1)[1], "of 100")
 
 
 if __name__ == "__main__":

@@ -89,12 +89,13 @@ def deepseek(c: Fields) -> Shape:
     hidden, heads, depth = c.whole("hidden_size"), c.whole("num_attention_heads"), c.whole("num_hidden_layers")
     ranks = c.whole("q_lora_rank", 0, least=0), c.whole("kv_lora_rank")
     nope, rope, value = c.whole("qk_nope_head_dim"), c.whole("qk_rope_head_dim"), c.whole("v_head_dim")
-    each = config.latent(hidden, heads, *ranks, nope, rope, value)
+    each, copied = config.latent(hidden, heads, *ranks, nope, rope, value), hidden * (sum(ranks) + rope)
     if c.has("index_n_heads"):
-        each += config.indexer(hidden, ranks[0], c.whole("index_n_heads"), c.whole("index_head_dim"))
+        index = config.indexer(hidden, ranks[0], c.whole("index_n_heads"), c.whole("index_head_dim"))
+        each, copied = each + index, copied + index["attention"]
     return mixed(
         c, times(each, depth), correction=c.text("model_type") != "deepseek_v2", kv_heads=heads, head_dim=nope + rope,
-        value_dim=value, latent=(ranks[1], rope),
+        value_dim=value, latent=(ranks[1], rope), copied=depth * copied,
     )  # fmt: skip
 
 

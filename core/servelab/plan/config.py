@@ -16,8 +16,8 @@ from servelab.kv.limits import short
 PARTS = (
     "embedding", "head", "attention", "mlp", "experts", "shared", "router", "recurrent", "norms", "vision",
 )  # fmt: skip
-"""Where a parameter belongs: `head` the output matrix where it is not the embedding's, `shared` experts that every token
-uses, `recurrent` linear attention and state spaces, `norms` everything that is no matrix."""
+"""Where a parameter belongs: `head` the output matrix where it is not the embedding's, `shared` experts that every
+token uses, `recurrent` linear attention and state spaces, `norms` everything that is no matrix."""
 
 Count: TypeAlias = "Counter[str]"
 

@@ -70,7 +70,7 @@ def _with_siglip(shape: Shape, vision: Fields) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One model of the table. `published` parameters are as `basis` has them; `exact` where that is a count of tensors."""
+    """One model of the table: `published` parameters as `basis` has them; `exact` where that counts tensors."""
 
     id: str
     config: Mapping[str, Any]

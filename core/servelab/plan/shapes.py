@@ -16,7 +16,7 @@ from servelab.plan import config
 from servelab.plan.config import Count, Fields
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Shape:
     """A decoder. `full`, `windowed` and `recurrent` count its layers by what they remember: all, `window` tokens, or
     `state` elements a sequence.
@@ -43,6 +43,8 @@ class Shape:
     experts: int = 0
     active: int = 0
     expert_layers: int = 0
+    copied: int = 0
+    """Attention weights that every rank of a tensor-parallel group holds whole: down-projections, indexers."""
     layers: int = 0
     """Blocks with a norm and a residual of their own, as `num_hidden_layers` counts them."""
     native: str = "bf16"
@@ -66,12 +68,12 @@ class Shape:
         return rows + sum(n for part, n in self.used.items() if part not in ("embedding", "norms", "vision"))
 
 
-def decoder(c: Fields, layers: Count, *, norms: int = 2, final: bool = True, **more: Any) -> Shape:
+def decoder(c: Fields, layers: Count, *, norms: int = 2, **more: Any) -> Shape:
     """A decoder whose layers hold `layers` in all, with `norms` vectors per layer beside what they count themselves."""
     hidden, vocab, depth = c.whole("hidden_size"), c.whole("vocab_size"), c.whole("num_hidden_layers")
     heads = c.whole("num_attention_heads")
     tied = c.flag("tie_word_embeddings", more.pop("tied", False))
-    count = layers + Counter(embedding=vocab * hidden, norms=hidden * (norms * depth + final))
+    count = layers + Counter(embedding=vocab * hidden, norms=hidden * (norms * depth + 1))
     if not tied:
         count += Counter(head=vocab * hidden)
     given: dict[str, Any] = {
@@ -90,7 +92,7 @@ def _head_dim(c: Fields) -> int:
             f"config.json: num_key_value_heads={kv_heads} does not divide num_attention_heads={heads}; correct one"
         )
     if not c.has("head_dim") and hidden % heads:
-        raise ValueError(f"config.json: hidden_size={hidden} is no multiple of num_attention_heads={heads}; add head_dim")
+        raise ValueError(f"config.json: hidden_size={hidden} does not split into {heads} heads; add head_dim")
     return c.whole("head_dim", hidden // heads)
 
 
@@ -101,7 +103,7 @@ def attention(c: Fields, **more: Any) -> Count:
     return config.grouped(c.whole("hidden_size"), heads, kv_heads, _head_dim(c), **more)
 
 
-def windows(c: Fields, otherwise: int) -> dict[str, int]:
+def windows(c: Fields, otherwise: int) -> dict[str, Any]:
     """full, windowed and window of a model whose `layer_types` lists them, or which has `otherwise` windowed layers."""
     depth, kinds = c.whole("num_hidden_layers"), c.listed("layer_types")
     count = sum("sliding" in str(kind) or "chunked" in str(kind) for kind in kinds) if kinds else otherwise

@@ -62,6 +62,11 @@ class Shape:
         return sum(self.used.values())
 
     @property
+    def kind(self) -> str:
+        """"experts" of a mixture, else "dense": what engines' coefficients are told apart by."""
+        return "experts" if self.experts else "dense"
+
+    @property
     def matrices(self) -> int:
         """Weights that multiply each token: everything active but the embedding's row, norms and vision."""
         rows = 0 if self.params.get("head") else self.params["embedding"]

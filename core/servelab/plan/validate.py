@@ -1,0 +1,117 @@
+"""Predictions beside measured runs: how far off, by engine, model and precision, and what was never answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from servelab.plan import engines, formats
+from servelab.plan.memory import Layout, memory
+from servelab.plan.rows import Row
+from servelab.plan.speed import Engine, Work, latencies, work
+
+GRAPH_TOKENS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A row and what was predicted for it, s. `problem` says why there is no prediction."""
+
+    row: Row
+    ttft: float = 0.0
+    tpot: float = 0.0
+    problem: str = ""
+
+    @property
+    def ttft_error(self) -> float:
+        return self.ttft / self.row.ttft - 1
+
+    @property
+    def tpot_error(self) -> float:
+        return self.tpot / self.row.tpot - 1
+
+
+def demands(row: Row, layout: Layout, clients: float) -> tuple[Work | None, str]:
+    """The Work of a row's clients in one layout; None with the reason where it does not fit."""
+    kind = formats.named(row.quant)
+    tokens = row.prompt + row.output // 2  # a running sequence's mean
+    found = memory(
+        row.shape, row.device, layout, kind, tokens=tokens, batch=max(1, round(clients)), chunk=GRAPH_TOKENS
+    )
+    if not found.fits:
+        return None, found.reason
+    made = work(row.shape, row.device, layout, kind, "bf16", row.prompt, row.output, clients, found.capacity)
+    return made, ""
+
+
+def predict(row: Row, engine: Engine) -> Score:
+    """A row's TTFT and TPOT. Disaggregated: decodes see no prompts, prompts wait for those of their own workers."""
+    if not row.stated:
+        return Score(row, problem="the row does not say how many workers share its clients")
+    made, problem = demands(row, row.layout, row.clients / row.workers[1])
+    if made is None:
+        return Score(row, problem=problem)
+    if row.prefill is None:
+        return Score(row, *latencies(made, engine))
+    tpot = latencies(made, replace(engine, mix=0.0))[1]
+    asked, problem = demands(row, row.prefill, row.clients / row.workers[0])
+    if asked is None:
+        return Score(row, problem=problem)
+    return Score(row, latencies(replace(asked, waiting=0.0), engine)[0], tpot)
+
+
+def scores(rows: Iterable[Row], calibrate: bool = True) -> list[Score]:
+    """Every row's Score, with its family's coefficients and, where there are any, its deployment's own."""
+    out = []
+    for row in rows:
+        engine = engines.family(row.engine if row.engine in engines.NAMES else "vllm", row.shape.kind)
+        out.append(predict(row, engines.calibrated(engine, row.deployment) if calibrate else engine))
+    return out
+
+
+def held_out(row: Row) -> bool:
+    """Whether no fit has seen a row's workload."""
+    return list(row.workload) in engines.fitted()["held_out"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table: errors in %, medians and 90th percentiles of absolute ones; None without answers."""
+
+    name: str
+    rows: int
+    answered: int
+    tpot: float | None
+    tpot_p90: float | None
+    ttft: float | None
+    ttft_p90: float | None
+
+    @property
+    def coverage(self) -> float:
+        return self.answered / self.rows
+
+
+def line(name: str, found: Sequence[Score]) -> Line:
+    """The line of some scores."""
+    good = [score for score in found if not score.problem]
+    tpot, ttft = ([abs(getattr(s, what)) * 100 for s in good] for what in ("tpot_error", "ttft_error"))
+    figures = [_quantile(values, q) for values in (tpot, ttft) for q in (0.5, 0.9)]
+    return Line(name, len(found), len(good), *figures)
+
+
+def _quantile(values: list[float], q: float) -> float | None:
+    """Linear between order statistics."""
+    if not values:
+        return None
+    values = sorted(values)
+    at = q * (len(values) - 1)
+    low = int(at)
+    return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
+
+
+def table(found: Sequence[Score], key: Callable[[Row], str]) -> list[Line]:
+    """A line for each value of `key`, sorted."""
+    groups: dict[str, list[Score]] = {}
+    for score in found:
+        groups.setdefault(key(score.row), []).append(score)
+    return [line(name, groups[name]) for name in sorted(groups)]

@@ -27,8 +27,8 @@ SOURCE = "e2e/silicon_sample.csv.gz"
 OUT = ROOT / "core/servelab/plan/data/engines.json"
 
 PRIOR = {
-    "read": 0.1, "kv": 0.4, "multiply": 0.5, "prefill": 0.25, "attend": 0.4, "link": 0.4, "collective": 0.5, "step": 0.5,
-    "layer": 0.7, "routed": 0.7, "spread": 0.4, "mix": 0.4, "first": 1.0, "wave": 0.7, "lead": 0.2,
+    "read": 0.1, "kv": 0.4, "multiply": 0.5, "prefill": 0.25, "attend": 0.4, "link": 0.4, "collective": 0.5,
+    "step": 0.5, "layer": 0.7, "routed": 0.7, "spread": 0.4, "mix": 0.4, "first": 1.0, "wave": 0.7, "lead": 0.2,
 }  # fmt: skip
 OWN = {
     "read": 0.1, "kv": 0.1, "prefill": 0.15, "collective": 0.3, "layer": 0.3, "mix": 0.2, "first": 0.5, "wave": 0.5,
@@ -103,7 +103,7 @@ class Family:
                 mine = self.index == i
                 part = Work(**{f.name: getattr(self.work, f.name)[mine] for f in fields(Work)})
                 self.own[i] = minimise(
-                    lambda own, part=part, mine=mine: residuals(
+                    lambda own, base=base, part=part, mine=mine: residuals(
                         part, scaled(base, self.deviations(own)), self.ttft[mine], self.tpot[mine]
                     ),
                     self.own[i],

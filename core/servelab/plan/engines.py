@@ -1,8 +1,8 @@
 """Engines: the coefficients of servelab.plan.speed as fitted to measured runs (data/engines.json).
 
-A family is an engine and a kind of model; its coefficients were fitted by generate/plan_fit.py to the workloads that the
-file names as fitted. A deployment that was measured at some workload has factors of its own on some of them: that is
-a calibration, as anybody can do with a few runs. Intervals are quantiles of measured/predicted on runs that no fit has
+A family is an engine and a kind of model; generate/plan_fit.py fitted its coefficients to the workloads that the file
+names as fitted. A deployment that was measured at some workload has factors of its own on some of them: that is a
+calibration, as anybody can do with a few runs. Intervals are quantiles of measured/predicted on runs that no fit has
 seen: other workloads of calibrated deployments, other models for the families.
 """
 

@@ -20,7 +20,8 @@ from servelab.plan.memory import Layout
 from servelab.plan.shapes import Shape
 
 NEEDED = (
-    "model_path", "system", "backend", "precision", "prompt_tokens", "output_tokens", "concurrency", "ttft_ms", "tpot_ms",
+    "model_path", "system", "backend", "precision", "prompt_tokens", "output_tokens", "concurrency",
+    "ttft_ms", "tpot_ms",
 )  # fmt: skip
 
 SYSTEMS = {
@@ -105,9 +106,10 @@ def read(data: bytes) -> list[Row]:
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
         if row:
-            key = (SAME_RUNS.get(row.model, row.model), row.engine, row.device.name, row.workload, row.clients, row.ttft, row.tpot)
+            name = SAME_RUNS.get(row.model, row.model)
+            key = (name, row.engine, row.device.name, row.workload, row.clients, row.ttft, row.tpot)
             before = found.get(key)
-            if before is None or (row.stated and not before.stated) or (row.layout.ranks < before.layout.ranks):
+            if before is None or row.stated > before.stated or row.layout.ranks < before.layout.ranks:
                 found[key] = row
     return list(found.values())
 

@@ -3,7 +3,8 @@
 `work` counts what a decode step and a prompt have to read, multiply and send, in seconds at the data sheet's rates. An
 Engine says what share of each rate it reaches and what it adds. A step of B sequences takes
 
-    step + layer·L + routed·Lr + (weights + experts·touched)/read + cache/kv + decode/multiply + sent/link + 2L·collective
+    step + layer·L + routed·Lr + (weights + experts·touched)/read + cache/kv + decode/multiply
+         + sent/link + 2L·collective
 
 with touched = 1 − (1 − k/E)^(spread·B), the experts that B tokens with k of E each reach. In a closed loop of B clients
 each output token also waits for its share of the other clients' prompts:
@@ -111,7 +112,8 @@ def work(
         if part not in ("experts", "vision") and not (part == "embedding" and shape.params.get("head"))
     )  # fmt: skip
     others = (layout.tp * layout.dp - 1) / (layout.tp * layout.dp)
-    vectors = 8 * shape.layers / layout.pp * shape.hidden * others / device.one_way  # two sums a layer, two ways, 2 bytes
+    # Two sums a layer, each two ways, of vectors of 2 bytes.
+    vectors = 8 * shape.layers / layout.pp * shape.hidden * others / device.one_way
     wide = shape.head_dim + (shape.value_dim or shape.head_dim)
     reach = shape.full * prompt**2 / 2 + shape.windowed * prompt * min(prompt / 2, shape.window)
     return Work(
@@ -124,7 +126,8 @@ def work(
         sent=batch * layout.pp * vectors, collectives=2 * shape.layers if layout.tp * layout.dp > 1 else 0,
         prefill=prompt * layout.pp * (multiplied + chosen) / units,
         attend=2 * shape.heads * wide * reach / layout.tp / half,
-        prompt_sent=prompt * layout.pp * vectors, batch=running / layout.dp, waiting=clients / running - 1, output=output,
+        prompt_sent=prompt * layout.pp * vectors, batch=running / layout.dp, waiting=clients / running - 1,
+        output=output,
     )  # fmt: skip
 
 

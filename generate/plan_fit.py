@@ -191,7 +191,7 @@ def main() -> None:
         },
     }  # fmt: skip
     OUT.write_text(json.dumps(found, indent=1) + "\n")
-    print(f"{OUT.name}: {len(families)} families, {len(deployments)} deployments, {len(seen)} runs, {len(held)} held out")
+    print(f"{OUT.name}: {len(families)} families, {len(deployments)} deployments, {len(held)} workloads held out")
 
 
 if __name__ == "__main__":

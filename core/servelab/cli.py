@@ -6,6 +6,7 @@ import typer
 
 from servelab import __version__
 from servelab.kv.command import app as kv
+from servelab.plan.command import app as plan
 from servelab.receipt.command import app as receipts
 from servelab.sched.command import app as sched
 
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.add_typer(kv, name="kv", help="KV-cache memory: block pools, traces, bytes.")
 app.add_typer(sched, name="sched", help="Scheduling: traffic through simulated engines, beside real ones.")
+app.add_typer(plan, name="plan", help="Capacity: will it fit, how fast, at what price.")
 app.add_typer(receipts, name="receipts", help="Measurements and their proofs: list, show, verify, attest.")
 
 

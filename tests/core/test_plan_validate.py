@@ -1,4 +1,4 @@
-"""Measured rows: how a CSV is read, what is predicted for it, and the bounds that the fit has to keep on unseen rows."""
+"""Measured rows: how a CSV is read, what is predicted for it, and the bounds on rows that no fit has seen."""
 
 from __future__ import annotations
 

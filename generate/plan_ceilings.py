@@ -1,8 +1,9 @@
-"""What a GPU reaches: `generate/plan_ceilings.py OUT.json`, on the machine that has it.
+"""What a GPU reaches: `generate/plan_ceilings.py MODEL OUT.json` for each model, on the machine that has it.
 
 Copies, reads and matrix products by torch (best of many, as a ceiling is), then the decode steps of vLLM, run as users
 run it, at 1 to 256 streams: prompts of PROMPT tokens, and the times between the steps that decode all streams and
-nothing else. Random weights in real shapes; see engine_steps.py.
+nothing else. Random weights in real shapes; see engine_steps.py. A process per model, since an engine gives its memory
+back at its end; what OUT.json holds already stays.
 """
 
 from __future__ import annotations
@@ -10,15 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine_steps import Engine, warm
+from engine_steps import SHAPES, Engine, warm
 
 STREAMS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-MODELS = ("qwen2.5-7b", "qwen2.5-0.5b")
 PROMPT, OUTPUT, REPEATS = 512, 96, 30
 
 
@@ -38,12 +37,12 @@ def ceilings() -> dict[str, list[float]]:
                 out.append(work / begin.elapsed_time(end) * 1e3)
         return out
 
-    source = torch.empty(2**31, dtype=torch.float32, device="cuda").normal_()
-    target = torch.empty_like(source)
-    found = {"copy_gbs": timed(lambda: target.copy_(source), 2 * source.nbytes / 1e9)}
-    wide = source.view(2**18, 2**13)
-    found["read_gbs"] = timed(lambda: torch.amax(wide, 1), source.nbytes / 1e9)
-    del source, target, wide
+    source = torch.empty(2**18, 2**13, dtype=torch.float32, device="cuda").normal_()
+    target, vector = torch.empty_like(source), torch.randn(2**13, device="cuda")
+    size = source.nbytes / 1e9
+    found = {"copy_gbs": timed(lambda: target.copy_(source), 2 * size)}
+    reads = (lambda: torch.mv(source, vector), lambda: torch.sum(source), lambda: torch.amax(source, 1))
+    found["read_gbs"] = max((timed(read, size) for read in reads), key=statistics.median)
     n = 8192
     a, b = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     found["matmul_bf16_tflops"] = timed(lambda: a @ b, 2 * n**3 / 1e12)
@@ -79,25 +78,17 @@ def ladder(engine: Engine) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", choices=SHAPES)
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
-    began = time.time()
-    found: dict[str, Any] = {"ceilings": ceilings(), "decode": {}}
-    for name in MODELS:
-        import gc
-
-        import torch
-
-        engine = Engine(name, overlap=True, eager=True)
-        warm(engine)
-        found["decode"][name] = ladder(engine)
-        found |= {key: engine.about[key] for key in ("gpu", "vllm", "torch", "driver")}
-        del engine
-        gc.unfreeze()
-        gc.collect()
-        torch.cuda.empty_cache()
-        args.out.write_text(json.dumps(found, separators=(",", ":")) + "\n")
-    print(f"{args.out.name}: {time.time() - began:.0f} s", flush=True)
+    found: dict[str, Any] = json.loads(args.out.read_text()) if args.out.exists() else {"decode": {}}
+    if "ceilings" not in found:
+        found["ceilings"] = ceilings()
+    engine = Engine(args.model, overlap=True, eager=True)
+    warm(engine)
+    found["decode"][args.model] = ladder(engine)
+    found |= {key: engine.about[key] for key in ("gpu", "vllm", "torch", "driver")}
+    args.out.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 
 if __name__ == "__main__":

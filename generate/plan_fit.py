@@ -169,9 +169,9 @@ def other_models(rows: list[Row]) -> dict[str, list[tuple[float, float]]]:
     for model in sorted({row.model for row in rows}):
         families, _ = fit([row for row in rows if row.model != model])
         for row in rows:
-            if row.model == model and row.family in families:
-                if found := ratio(row, Engine(**families[row.family])):
-                    out.setdefault(row.shape.kind, []).append(found)
+            known = row.model == model and row.family in families
+            if known and (found := ratio(row, Engine(**families[row.family]))):
+                out.setdefault(row.shape.kind, []).append(found)
     return out
 
 

@@ -1,7 +1,8 @@
 """The core as the browser gets it: servelab without its commands and its signing side, the studios, and rfc8785.
 
 Sources go into one zip with fixed order and times; the Node tool turns it into byte code with the interpreter that will
-load it. What is left out needs a terminal, processes, a private key, git or the build's own libraries.
+load it. What is left out needs a terminal, processes, a private key, git or the build's own libraries, or is a room that
+no page uses (plan).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from servelab.build.project import BuildError, Project
 
 LEFT_OUT = (
     "servelab/build/*", "servelab/__main__.py", "servelab/sched/sweep.py", "servelab/receipt/attest.py",
-    "servelab/receipt/verify.py",
+    "servelab/receipt/verify.py", "servelab/plan/*",
 )  # fmt: skip
 
 TERMINAL = re.compile(rb"^(?:import|from) (?:typer|rich)\b", re.MULTILINE)

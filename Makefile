@@ -38,6 +38,7 @@ bench: .venv/.dev site/node_modules/.stamp chromium
 	@$(PY) build.py build
 	$(PY) generate/bench_kv.py
 	$(PY) generate/bench_sched.py
+	$(PY) generate/bench_plan.py
 	$(PY) generate/bench_site.py
 	$(PY) generate/bench_gantt.py
 

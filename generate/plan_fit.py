@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from servelab.plan.plan import solve
 from servelab.plan.rows import Row, read, workloads
 from servelab.plan.speed import NAMES, Engine, Work, latencies
-from servelab.plan.validate import demands
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("SERVELAB_DATA") or ROOT / "../shared/data")
@@ -114,7 +114,7 @@ def fit(rows: Sequence[Row]) -> tuple[dict[str, dict[str, float]], dict[str, dic
     """Families' coefficients and deployments' factors from these rows, whole replicas only."""
     groups: dict[str, tuple[list[Row], list[Work]]] = {}
     for row in rows:
-        made, _ = demands(row, row.layout, row.clients) if row.prefill is None else (None, "")
+        made = solve(row.plan()).work if row.prefill is None else None
         if made is not None:
             pair = groups.setdefault(row.family, ([], []))
             pair[0].append(row)
@@ -133,11 +133,10 @@ def fit(rows: Sequence[Row]) -> tuple[dict[str, dict[str, float]], dict[str, dic
 
 def ratio(row: Row, engine: Engine) -> tuple[float, float] | None:
     """measured/predicted of TTFT and TPOT; None of a row that has no prediction."""
-    made, _ = demands(row, row.layout, row.clients)
-    if made is None:
+    found = solve(row.plan(), engine)
+    if not found.fits:
         return None
-    ttft, tpot = latencies(made, engine)
-    return row.ttft / ttft, row.tpot / tpot
+    return row.ttft / found.ttft, row.tpot / found.tpot
 
 
 def interval(values: list[float]) -> dict[str, float]:

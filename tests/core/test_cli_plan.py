@@ -6,24 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from cli_call import Room
 
-from servelab.cli import app
 from servelab.plan.devices import device
 from servelab.plan.memory import Layout
 from servelab.plan.models import model, table
 from servelab.plan.plan import Plan, solve
 
-
-def call(*arguments: str) -> tuple[str, str, int]:
-    done = CliRunner().invoke(app, ["plan", *arguments])
-    return done.stdout, done.stderr, done.exit_code
-
-
-def out(*arguments: str) -> dict:
-    text, error, code = call(*arguments, "--json")
-    assert code == 0, error
-    return json.loads(text)
+room = Room("plan")
+call, out = room.call, room.out
 
 
 def test_fit_is_the_cores_answer() -> None:

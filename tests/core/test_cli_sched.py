@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from cli_call import Room
 from engine_run import run_file
-from typer.testing import CliRunner
 
-from servelab.cli import app
 from servelab.sched import hardware
 from servelab.sched.arrivals import Lengths, Traffic, generate
 from servelab.sched.engine import Engine
@@ -27,15 +26,8 @@ MOONCAKE = "\n".join(
 )
 
 
-def call(*arguments: str) -> tuple[str, str, int]:
-    done = CliRunner().invoke(app, ["sched", *arguments])
-    return done.stdout, done.stderr, done.exit_code
-
-
-def out(*arguments: str) -> dict:
-    text, error, code = call(*arguments, "--json")
-    assert code == 0, error
-    return json.loads(text)
+room = Room("sched")
+call, out = room.call, room.out
 
 
 def test_run_says_what_the_core_says() -> None:

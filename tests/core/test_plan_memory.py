@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servelab.kv.models import CARDS, MODELS
 from servelab.kv.sizes import kv_bytes, unwindowed
 from servelab.plan.devices import GIB, Device, device
 from servelab.plan.devices import table as devices
 from servelab.plan.formats import FORMATS, named, weight_bytes
 from servelab.plan.memory import Layout, memory, problem, rank_cache, rank_params, sequence_bytes
 from servelab.plan.models import model, table
+from servelab.sched.hardware import DEVICES, QUERY_HEADS
 
 H200 = device("H200")
 
@@ -116,6 +118,24 @@ def test_ranks_hold_no_less_than_the_model_and_weights_grow_with_bits(name: str,
     every = [kind for kind in by_bits if kind.parts == FORMATS["int4"].parts] + [FORMATS["bf16"]]
     sizes = [weight_bytes(shape.params, kind) for kind in every]
     assert sizes == sorted(sizes)
+
+
+def test_the_other_rooms_know_the_same_models_and_cards() -> None:
+    """servelab.kv and servelab.sched keep the few that their pages offer; what they say of them is the same."""
+    for name, small in MODELS.items():
+        if name == "Mistral-7B-v0.1":  # of a paper, with the rolling window that later versions dropped
+            continue
+        shape = model({"Gemma-3-27B": "gemma-3-27b-it"}.get(name, name))
+        assert (small.params, small.layers, small.window_layers, small.window) == (
+            shape.total, shape.full + shape.windowed, shape.windowed, shape.window if shape.windowed else 0
+        ), name  # fmt: skip
+        assert small.latent == shape.latent and small.kv_heads == shape.kv_heads and small.head_dim == shape.head_dim
+        assert QUERY_HEADS.get(name, shape.heads) == shape.heads
+    for name, card in CARDS.items():
+        full = device({"A100 80GB": "A100 SXM 80GB", "H100 80GB": "H100 SXM"}.get(name, name))
+        assert card.mib == round(full.memory_gib * 1024), name
+        assert DEVICES[name].bandwidth == full.bandwidth, name
+        assert DEVICES[name].tflops == pytest.approx(full.tflops["bf16"], rel=0.001), name
 
 
 def test_the_tables_are_large_and_every_row_has_a_source() -> None:

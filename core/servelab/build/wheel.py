@@ -1,8 +1,8 @@
 """The core as the browser gets it: servelab without its commands and its signing side, the studios, and rfc8785.
 
 Sources go into one zip with fixed order and times; the Node tool turns it into byte code with the interpreter that will
-load it. What is left out needs a terminal, processes, a private key, git or the build's own libraries, or is a room that
-no page uses (plan).
+load it. What is left out needs a terminal, processes, a private key, git or the build's own libraries, or is a room
+that no page uses (plan).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -183,7 +184,7 @@ def spec(
         )
         found = speculate(plan, models.model(draft), guesses, accept)
     if as_json:
-        return print_json(plain.speculation(found))
+        return print_json(asdict(found))
     return show.speculation(plan, draft, found)
 
 

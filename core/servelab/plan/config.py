@@ -44,25 +44,20 @@ class Fields:
         return value
 
     def flag(self, name: str, default: bool) -> bool:
-        value = self.values.get(name, default)
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            raise ValueError(f"{self.where}: {name}={short(value)} is neither true nor false; correct it")
-        return value
+        return bool(self._of(name, bool, default, "neither true nor false"))
 
     def text(self, name: str, default: str = "") -> str:
-        value = self.values.get(name, default)
-        if value is None:
-            return default
-        if not isinstance(value, str):
-            raise ValueError(f"{self.where}: {name}={short(value)} is no text; correct it")
-        return value
+        return str(self._of(name, str, default, "no text"))
 
     def listed(self, name: str) -> list[Any]:
-        value = self.values.get(name) or []
-        if not isinstance(value, list):
-            raise ValueError(f"{self.where}: {name}={short(value)} is no list; correct it")
+        return list(self._of(name, list, [], "no list"))
+
+    def _of(self, name: str, kind: type, default: Any, problem: str) -> Any:
+        value = self.values.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, kind):
+            raise ValueError(f"{self.where}: {name}={short(value)} is {problem}; correct it")
         return value
 
     def has(self, name: str) -> bool:

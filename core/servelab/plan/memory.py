@@ -146,14 +146,16 @@ class Memory:
 
 
 def memory(
-    shape: Shape, device: Device, layout: Layout, kind: Format, kv: str = "bf16", tokens: int = 4096, batch: int = 1,
-    chunk: int = 8192, utilisation: float = 0.9,
+    shape: Shape, device: Device, layout: Layout, kind: Format, kv: str = "bf16", tokens: int = 4096,
+    longest: int | None = None, batch: int = 1, chunk: int = 8192, utilisation: float = 0.9,
 ) -> Memory:  # fmt: skip
-    """What a rank holds with `batch` sequences of `tokens` tokens, prompts computed in chunks of `chunk`.
+    """What a rank holds with `batch` sequences of `tokens` tokens on average, prompts computed in chunks of `chunk`.
 
-    A plan fits where one sequence does: more of them than `capacity` wait their turn. ValueError outside the limits.
+    A plan fits where one sequence of `longest` tokens does (default: `tokens`): more of them than `capacity` wait their
+    turn. ValueError outside the limits.
     """
     within("tokens", tokens, 1, MAX_TOKENS, "count the prompt and the output")
+    within("longest", tokens if longest is None else longest, tokens, MAX_TOKENS, "no sequence is below their average")
     within("batch", batch, 1, 10**6, "give the sequences at once")
     within("chunk", chunk, 1, 10**6, "give the tokens of a step")
     if not 0 < utilisation <= 1:
@@ -166,11 +168,12 @@ def memory(
     runtime = RUNTIME + (RUNTIME_PARALLEL if layout.ranks > 1 else 0)
     sequence, budget = sequence_bytes(shape, layout, kv, tokens), device.memory * utilisation
     room = budget - weights - activations - runtime
-    capacity = int(room // sequence) * layout.dp * layout.pp if room > 0 else 0
-    return Memory(
-        budget, weights, activations, runtime, sequence, capacity, batch,
-        "" if capacity else _reason(budget, weights, room, sequence),
-    )  # fmt: skip
+    whole = sequence_bytes(shape, layout, kv, longest or tokens)
+    if room < whole:
+        reason = _reason(budget, weights, room, whole)
+        return Memory(budget, weights, activations, runtime, sequence, 0, batch, reason)
+    capacity = int(room // max(1, sequence)) * layout.dp * layout.pp
+    return Memory(budget, weights, activations, runtime, sequence, capacity, batch, "")
 
 
 def _reason(budget: float, weights: float, room: float, sequence: int) -> str:

@@ -12,7 +12,6 @@ from servelab.plan import money
 from servelab.plan.devices import GIB, Device
 from servelab.plan.nvml import Installed
 from servelab.plan.plan import Answer, Plan
-from servelab.plan.spec import Speculation
 from servelab.plan.validate import Score, line, table
 
 COMMON = (
@@ -105,10 +104,6 @@ def tco(found: Answer, own: money.Own, utilisation: float) -> dict[str, Any]:
         "apis": sorted(asked, key=lambda one: float(one["usd_per_million"])), "own_pays_above": even,
         "own": asdict(own),
     }  # fmt: skip
-
-
-def speculation(found: Speculation) -> dict[str, Any]:
-    return asdict(found)
 
 
 def scores(found: Sequence[Score]) -> list[dict[str, Any]]:

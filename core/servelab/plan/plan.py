@@ -14,7 +14,7 @@ from servelab.plan.engines import Interval
 from servelab.plan.formats import Format, named
 from servelab.plan.memory import Layout, Memory, memory
 from servelab.plan.shapes import Shape
-from servelab.plan.speed import Work, latencies, parts, prompt_time, regime, work
+from servelab.plan.speed import Engine, Work, latencies, parts, prompt_time, regime, work
 
 CHUNK = 8192
 """Prompt tokens that a step computes at most."""
@@ -100,17 +100,20 @@ class Answer:
         return found.of(getattr(self, what))
 
 
-def solve(plan: Plan) -> Answer:
-    """Memory and speed. ValueError where a name or number is outside its limits; a plan that does not fit says why."""
+def solve(plan: Plan, engine: Engine | None = None) -> Answer:
+    """Memory and speed, on the plan's engine as fitted or as given.
+
+    ValueError where a name or number is outside its limits; a plan that does not fit says why.
+    """
     kind = plan.format
+    held = plan.prompt + plan.output // 2  # by a sequence that is being answered, on average
     found = memory(
-        plan.shape, plan.device, plan.layout, kind, plan.kv, plan.prompt + plan.output, plan.clients,
-        CHUNK,
-    )  # fmt: skip
+        plan.shape, plan.device, plan.layout, kind, plan.kv, held, plan.prompt + plan.output, plan.clients, CHUNK
+    )
     if not found.fits:
         return Answer(plan, found)
     made = work(
         plan.shape, plan.device, plan.layout, kind, plan.kv, plan.prompt, plan.output, plan.clients, found.capacity
     )
-    ttft, tpot = latencies(made, engines.family(plan.engine, plan.shape.kind))
+    ttft, tpot = latencies(made, engine or engines.family(plan.engine, plan.shape.kind))
     return Answer(plan, found, made, ttft, tpot)

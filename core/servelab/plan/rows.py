@@ -17,6 +17,7 @@ from servelab.kv.limits import short
 from servelab.plan import devices, models
 from servelab.plan.devices import Device
 from servelab.plan.memory import Layout
+from servelab.plan.plan import Plan
 from servelab.plan.shapes import Shape
 
 NEEDED = (
@@ -77,6 +78,15 @@ class Row:
         if self.precision in ("fp4", "nvfp4"):
             return "mxfp4" if native == "mxfp4" else "nvfp4"
         return native if native == "fp8-block" else "fp8"
+
+    def plan(self, side: int = 1) -> Plan:
+        """The row as a plan; of a disaggregated one, its prompt workers' (`side` 0) or its decode workers' (1)."""
+        layout = self.layout if side or self.prefill is None else self.prefill
+        clients = max(1, round(self.clients / self.workers[side]))
+        return Plan(
+            self.shape, self.device, layout, self.quant, prompt=self.prompt, output=self.output, clients=clients,
+            engine=self.engine,
+        )  # fmt: skip
 
     @property
     def family(self) -> str:

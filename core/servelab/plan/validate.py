@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from servelab.plan import engines, formats
-from servelab.plan.memory import Layout, memory
+from servelab.plan import engines
+from servelab.plan.plan import solve
 from servelab.plan.rows import Row
-from servelab.plan.speed import Engine, Work, latencies, work
-
-GRAPH_TOKENS = 8192
+from servelab.plan.speed import Engine
+from servelab.receipt.samples import percentile
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +30,16 @@ class Score:
         return self.tpot / self.row.tpot - 1
 
 
-def demands(row: Row, layout: Layout, clients: float) -> tuple[Work | None, str]:
-    """The Work of a row's clients in one layout; None with the reason where it does not fit."""
-    kind = formats.named(row.quant)
-    tokens = row.prompt + row.output // 2  # a running sequence's mean
-    found = memory(
-        row.shape, row.device, layout, kind, tokens=tokens, batch=max(1, round(clients)), chunk=GRAPH_TOKENS
-    )
-    if not found.fits:
-        return None, found.reason
-    made = work(row.shape, row.device, layout, kind, "bf16", row.prompt, row.output, clients, found.capacity)
-    return made, ""
-
-
 def predict(row: Row, engine: Engine) -> Score:
     """A row's TTFT and TPOT. Disaggregated: decodes see no prompts, prompts wait for those of their own workers."""
     if not row.stated:
         return Score(row, problem="the row does not say how many workers share its clients")
-    made, problem = demands(row, row.layout, row.clients / row.workers[1])
-    if made is None:
-        return Score(row, problem=problem)
     if row.prefill is None:
-        return Score(row, *latencies(made, engine))
-    tpot = latencies(made, replace(engine, mix=0.0))[1]
-    asked, problem = demands(row, row.prefill, row.clients / row.workers[0])
-    if asked is None:
-        return Score(row, problem=problem)
-    return Score(row, latencies(replace(asked, waiting=0.0), engine)[0], tpot)
+        answer = solve(row.plan(), engine)
+        return Score(row, answer.ttft, answer.tpot, answer.memory.reason)
+    first, rest = (solve(row.plan(side), replace(engine, mix=0.0)) for side in (0, 1))
+    queue = first.work.waiting * row.output * first.tpot if first.work else 0.0  # a prompt worker keeps no answers
+    return Score(row, first.ttft - queue, rest.tpot, first.memory.reason or rest.memory.reason)
 
 
 def scores(rows: Iterable[Row], calibrate: bool = True) -> list[Score]:
@@ -95,18 +77,8 @@ def line(name: str, found: Sequence[Score]) -> Line:
     """The line of some scores."""
     good = [score for score in found if not score.problem]
     tpot, ttft = ([abs(getattr(s, what)) * 100 for s in good] for what in ("tpot_error", "ttft_error"))
-    figures = [_quantile(values, q) for values in (tpot, ttft) for q in (0.5, 0.9)]
+    figures = [percentile(values, q) if values else None for values in (tpot, ttft) for q in (0.5, 0.9)]
     return Line(name, len(found), len(good), *figures)
-
-
-def _quantile(values: list[float], q: float) -> float | None:
-    """Linear between order statistics."""
-    if not values:
-        return None
-    values = sorted(values)
-    at = q * (len(values) - 1)
-    low = int(at)
-    return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
 
 
 def table(found: Sequence[Score], key: Callable[[Row], str]) -> list[Line]:

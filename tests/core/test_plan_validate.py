@@ -4,37 +4,42 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from servelab.plan import engines
+from servelab.plan.plan import solve
 from servelab.plan.rows import NEEDED, read
 from servelab.plan.validate import held_out, line, scores, table
 
 HEAD = (*NEEDED, "mode", "backend_version", "tp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size")
 
 
-def csv(*rows: dict[str, object]) -> bytes:
+def csv(*rows: dict[str, object], head: tuple[str, ...] = HEAD, tail: str = "") -> bytes:
     base = {
         "model_path": "meta-llama/Llama-3.1-70B", "system": "h200_sxm", "backend": "vllm", "precision": "fp8",
         "prompt_tokens": 1024, "output_tokens": 1024, "concurrency": 8, "ttft_ms": 100, "tpot_ms": 10, "mode": "agg",
         "tp_size": 4,
     }  # fmt: skip
     lines = [",".join(str((base | row).get(name, "")) for name in HEAD) for row in rows]
-    return "\n".join([",".join(HEAD), *lines]).encode()
+    return "\n".join([",".join(head), *(f"{line},{tail}".rstrip(",") if tail else line for line in lines)]).encode()
 
 
 def test_rows_are_read_repeats_left_out_and_layouts_made_whole() -> None:
     rows = read(gzip.compress(csv(
         {}, {}, {"tpot_ms": 11}, {"concurrency": ""},
         {"model_path": "deepseek-ai/DeepSeek-V3", "tp_size": 64, "moe_tp_size": 8, "moe_ep_size": 8},
-        {"model_path": "deepseek-ai/DeepSeek-R1", "tp_size": 8, "moe_tp_size": 1, "moe_ep_size": 8},
+        {"model_path": "deepseek-ai/DeepSeek-V3", "tpot_ms": 12, "tp_size": 1, "attention_dp_size": 64,
+         "moe_tp_size": 8, "moe_ep_size": 8},
+        {"model_path": "deepseek-ai/DeepSeek-V3", "tpot_ms": 13, "tp_size": 4},
+        {"model_path": "deepseek-ai/DeepSeek-R1", "tpot_ms": 13, "tp_size": 8},
         {"model_path": "Qwen/Qwen3-235B-A22B-FP8", "tp_size": 2, "moe_tp_size": 4},
         {"model_path": "MiniMaxAI/MiniMax-M2.5", "tp_size": 36, "moe_tp_size": 36},
     )))  # fmt: skip
-    assert [str(row.layout) for row in rows] == ["TP4", "TP4", "TP8", "TP2·DP2", "DP36"]
-    assert [row.quant for row in rows] == ["fp8", "fp8", "fp8-block", "fp8", "fp8-block"]
+    assert [str(row.layout) for row in rows] == ["TP4", "TP4", "TP8", "DP8", "TP4", "TP2·DP2", "DP36"]
+    assert [row.quant for row in rows] == ["fp8", "fp8", *["fp8-block"] * 3, "fp8", "fp8-block"]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +61,19 @@ def test_disaggregated_rows_need_their_workers() -> None:
     one = {"mode": "disagg", "tp_size": ""}
     [score] = scores(read(csv(one)))
     assert score.problem == "the row does not say how many workers share its clients"
+
+
+def test_disaggregated_decodes_see_no_prompts_and_prompt_workers_keep_no_answers() -> None:
+    more = ("prefill_tp_size", "decode_tp_size", "prefill_num_workers", "decode_num_workers")
+    rows = [
+        read(csv({"mode": "disagg", "concurrency": n, "output_tokens": 8192}, head=(*HEAD, *more), tail="1,4,1,2"))[0]
+        for n in (16, 256)
+    ]
+    few, many = scores(rows, calibrate=False)
+    alone = engines.family("vllm", "dense")
+    assert few.tpot == solve(rows[0].plan(), replace(alone, mix=0.0)).tpot < solve(rows[0].plan(), alone).tpot
+    assert (rows[0].plan(0).layout.tp, rows[0].plan().layout.tp, rows[0].plan().clients) == (1, 4, 8)
+    assert solve(rows[1].plan(0)).work.waiting > 1 and many.ttft < 60 < solve(rows[1].plan(0)).ttft
 
 
 def test_an_error_is_predicted_over_measured() -> None:

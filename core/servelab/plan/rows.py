@@ -162,7 +162,7 @@ def _layout(line: Mapping[str, str], prefix: str, shape: Shape) -> tuple[Layout,
     wide, spread = _int(line, prefix + "moe_tp_size", 1), _int(line, prefix + "moe_ep_size", 1)
     if wide == spread == 8 and tp * dp == 64:
         tp, dp = min(tp, 8), min(dp, 8)
-    if not line.get(prefix + "attention_dp_size") and wide * spread > tp:
+    elif not line.get(prefix + "attention_dp_size") and wide * spread > tp:
         dp = wide * spread // tp
     if shape.experts and shape.heads % tp:
         tp, dp = 1, tp * dp

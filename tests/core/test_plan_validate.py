@@ -48,6 +48,7 @@ def test_rows_are_read_repeats_left_out_and_layouts_made_whole() -> None:
         (b"a,b\n1,2", "no column model_path, system"),
         (csv({"model_path": "x/Unknown-1B"}), "line 2: model_path='Unknown-1B'"),
         (csv({}, {"system": "tpu_v9"}), "line 3: system='tpu_v9'"),
+        (csv({"backend": "llama.cpp"}), "line 2: backend='llama.cpp' is unknown"),
         (csv({"ttft_ms": 0}), "line 2: ttft_ms=0"),
         (csv({"tpot_ms": "fast"}), "line 2: could not convert"),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 from servelab.plan import config
 from servelab.plan.config import Count, Fields, dense, experts, times
-from servelab.plan.shapes import Shape, attention, decoder, windows
+from servelab.plan.shapes import Shape, attention, decoder, head_dim, windows
 
 
 def llama(c: Fields) -> Shape:
@@ -48,8 +48,8 @@ def gpt2(c: Fields) -> Shape:
 
 def mixture(c: Fields) -> Shape:
     """Mixtral, Qwen 3 MoE, MiniMax M2, GLM 4.5: routed experts in all but the first layers."""
-    kind, hidden, depth = c.text("model_type"), c.whole("hidden_size"), c.whole("num_hidden_layers")
-    heads, dim = c.whole("num_attention_heads"), c.whole("head_dim", hidden // c.whole("num_attention_heads"))
+    kind, depth = c.text("model_type"), c.whole("num_hidden_layers")
+    heads, dim = c.whole("num_attention_heads"), head_dim(c)
     kv_heads = c.whole("num_key_value_heads", heads)
     norm = {"qwen3_moe": 2 * dim, "minimax_m2": (heads + kv_heads) * dim}.get(kind, 0)
     if kind == "glm4_moe" and c.flag("use_qk_norm", False):

@@ -13,8 +13,8 @@ import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from servelab.kv.limits import short
-from servelab.plan import devices, models
+from servelab.kv.limits import entry, short
+from servelab.plan import devices, engines, models
 from servelab.plan.devices import Device
 from servelab.plan.memory import Layout
 from servelab.plan.plan import Plan
@@ -131,6 +131,7 @@ def _row(line: Mapping[str, str]) -> Row | None:
     name = line["model_path"].split("/")[-1]
     model = _model(name)
     engine, apart = line["backend"], line.get("mode") == "disagg"
+    entry("backend", engine, engines.NAMES)
     shape = models.model(model)
     layout, spread = _layout(line, "decode_" if apart else "", shape)
     workers = (_int(line, "prefill_num_workers", 0), _int(line, "decode_num_workers", 0)) if apart else (1, 1)

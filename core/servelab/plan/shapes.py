@@ -66,12 +66,6 @@ class Shape:
         """"experts" of a mixture, else "dense": what engines' coefficients are told apart by."""
         return "experts" if self.experts else "dense"
 
-    @property
-    def matrices(self) -> int:
-        """Weights that multiply each token: everything active but the embedding's row, norms and vision."""
-        rows = 0 if self.params.get("head") else self.params["embedding"]
-        return rows + sum(n for part, n in self.used.items() if part not in ("embedding", "norms", "vision"))
-
 
 def decoder(c: Fields, layers: Count, *, norms: int = 2, **more: Any) -> Shape:
     """A decoder whose layers hold `layers` in all, with `norms` vectors per layer beside what they count themselves."""
@@ -83,13 +77,14 @@ def decoder(c: Fields, layers: Count, *, norms: int = 2, **more: Any) -> Shape:
         count += Counter(head=vocab * hidden)
     given: dict[str, Any] = {
         "name": "", "hidden": hidden, "vocab": vocab, "heads": heads, "params": count, "full": depth, "layers": depth,
-        "kv_heads": c.whole("num_key_value_heads", heads), "head_dim": _head_dim(c),
+        "kv_heads": c.whole("num_key_value_heads", heads), "head_dim": head_dim(c),
         "context": min(MAX_TOKENS, c.whole("max_position_embeddings", 4096)),
     }  # fmt: skip
     return Shape(**(given | more))
 
 
-def _head_dim(c: Fields) -> int:
+def head_dim(c: Fields) -> int:
+    """Elements of a head, stated or as they follow. ValueError where heads do not divide what they share."""
     hidden, heads = c.whole("hidden_size"), c.whole("num_attention_heads")
     kv_heads = c.whole("num_key_value_heads", heads)
     if heads % kv_heads:
@@ -105,7 +100,7 @@ def attention(c: Fields, **more: Any) -> Count:
     """A layer's grouped-query attention as the common fields give it."""
     heads = c.whole("num_attention_heads")
     kv_heads = c.whole("num_key_value_heads", heads)
-    return config.grouped(c.whole("hidden_size"), heads, kv_heads, _head_dim(c), **more)
+    return config.grouped(c.whole("hidden_size"), heads, kv_heads, head_dim(c), **more)
 
 
 def windows(c: Fields, otherwise: int) -> dict[str, Any]:

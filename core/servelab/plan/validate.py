@@ -46,7 +46,7 @@ def scores(rows: Iterable[Row], calibrate: bool = True) -> list[Score]:
     """Every row's Score, with its family's coefficients and, where there are any, its deployment's own."""
     out = []
     for row in rows:
-        engine = engines.family(row.engine if row.engine in engines.NAMES else "vllm", row.shape.kind)
+        engine = engines.family(row.engine, row.shape.kind)
         out.append(predict(row, engines.calibrated(engine, row.deployment) if calibrate else engine))
     return out
 

@@ -55,8 +55,9 @@ async function python(page, signal, snapshot) {
   const { dir, runtime, get, say, needs } = page;
   const files = once(() => library(page, signal));
   const complete = once(async () => install(py, await files(), say));
-  const whole = needs.length || !snapshot;
-  if (whole) files().catch(() => {});
+  const whole = !snapshot || needs.some((name) => !runtime.rooms[name]);
+  const more = whole ? files : needs.length ? once(() => rooms(page, signal, needs)) : null;
+  more?.().catch(() => {});
   const [{ wasm, ...parts }, bytes] =
     await Promise.all([page.engine(), snapshot && get(snapshot, "snapshot", "Loading the core's memory", signal)]);
   await wasm;
@@ -64,23 +65,29 @@ async function python(page, signal, snapshot) {
   const from = snapshot ? { snapshot: { ...snapshot, bytes } } : { stdlib: (await files()).stdlib };
   const py = await start({ ...parts, ...from, wasm, indexURL: dir, lock: runtime.lock });
   if (whole) await complete();
+  else if (more) install(py, { wheels: await more() }, say);
   return { py, complete, path: snapshot ? "snapshot" : "precompiled" };
 }
 
-/** The files that a snapshot does not hold: standard library, core, and the packages a studio needs. */
-async function library({ runtime, needs, get }, signal) {
-  const packages = needs.map((name) => {
+const fetched = ({ get }, signal, parts) =>
+  Promise.all(parts.map((part) => get(part, "packages", `Loading ${part.file}`, signal)));
+const rooms = (page, signal, names) => fetched(page, signal, names.map((name) => page.runtime.rooms[name]));
+
+/** The files that a snapshot does not hold: standard library, core, all rooms, and the packages a studio needs. */
+async function library(page, signal) {
+  const { runtime, needs } = page;
+  const packages = needs.filter((name) => !runtime.rooms[name]).map((name) => {
     if (runtime.packages[name]) return runtime.packages[name];
     throw new BootError("packages", "UnknownPackage", `this build ships no ${name}`, REDEPLOY);
   });
-  const [stdlib, ...wheels] = await Promise.all([runtime.stdlib, runtime.core, ...packages].map((part) =>
-    get(part, "packages", `Loading ${part.file}`, signal)));
+  const parts = [runtime.stdlib, runtime.core, ...Object.values(runtime.rooms), ...packages];
+  const [stdlib, ...wheels] = await fetched(page, signal, parts);
   return { stdlib, wheels };
 }
 
 export function install(py, { stdlib, wheels }, say) {
   say("packages", "Unpacking packages");
-  py.FS.writeFile(STDLIB, stdlib);
+  if (stdlib) py.FS.writeFile(STDLIB, stdlib);
   for (const wheel of wheels) py.unpackArchive(wheel, "wheel");
   py.pyimport("importlib").invalidate_caches();
 }

@@ -77,6 +77,7 @@ def in_node(tmp_path: Path, project: Project, python: runtime.Runtime) -> Callab
             "snapshot": config["snapshot"] | {"file": str(files["snapshot.bin.gz"])} if snapshot else None,
             "stdlib": str(files["python_stdlib.zip"]),
             "core": str(files[config["core"]["file"]]),
+            "rooms": [str(files[room["file"]]) for room in config["rooms"].values()],
             "packages": [str(files[config["packages"][name]["file"]]) for name in packages],
             "calls": calls,
             "evaluate": None,

@@ -1,6 +1,6 @@
 /* node restore.mjs JOB.json: Python in Node by the page's own code, then calls across the seam.
  *
- * job: {runtime: folder, snapshot: {file, base, digest} | null, stdlib, core, packages: [files], bundle, calls: [[method, params]]}
+ * job: {runtime: folder, snapshot: {file, base, digest} | null, stdlib, core, rooms: [files], packages: [files], bundle, calls: [[method, params]]}
  * prints [{header, buffers: [base64]}]
  */
 import fs from "node:fs";
@@ -10,7 +10,7 @@ import { caller, install } from "../../site/static/boot.mjs";
 
 const job = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
 const bytes = (file) => new Uint8Array(fs.readFileSync(file));
-const files = () => ({ stdlib: bytes(job.stdlib), wheels: [job.core, ...job.packages].map(bytes) });
+const files = () => ({ stdlib: bytes(job.stdlib), wheels: [job.core, ...job.rooms, ...job.packages].map(bytes) });
 const quiet = () => {};
 let completed = 0;
 
@@ -19,6 +19,7 @@ if (job.snapshot) {
   const { file, base, digest } = job.snapshot;
   py = await python(job.runtime, { snapshot: { bytes: new Uint8Array(zlib.gunzipSync(fs.readFileSync(file))), base, digest } });
   if (job.packages.length) install(py, files(), quiet);
+  else install(py, { wheels: job.rooms.map(bytes) }, quiet);
 } else {
   py = await python(job.runtime, { stdlib: job.stdlib });
   install(py, files(), quiet);

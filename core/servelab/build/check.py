@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from servelab.build import assemble, assets
+from servelab.build import assemble, assets, wheel
 from servelab.build import runtime as python
 from servelab.build.node import tree
 from servelab.build.project import BuildError, Project
@@ -136,11 +136,12 @@ def transfers(project: Project, site: Path) -> Iterator[Cost]:
         page = site / name.replace("_", "-") / "index.html"
         needs = re.search(r'"needs":\[([^\]]*)\]', page.read_text())
         packages = re.findall(r'"([^"]+)"', needs[1]) if needs else []
+        whole = any(package not in wheel.ROOMS for package in packages)
         extra = [path for package in packages for path in runtime.glob(f"{package}-*")]
         extra += [
             path
             for path in runtime.iterdir()
-            if packages and path.suffix in (".zip", ".whl") and path.name.startswith(("python_", "servelab-"))
+            if whole and path.suffix in (".zip", ".whl") and path.name.startswith(("python_", "servelab"))
         ]
         files = {page, *shared, *modules(page), *always, *extra}
         yield Cost(

@@ -4,6 +4,7 @@
     pyodide.asm.wasm.gz            inflated by the page: no host has to compress it, and progress is real
     python_stdlib.zip              byte code without docstrings, without what a page cannot use
     servelab-….whl                 the core and the studios, byte code
+    servelab_….whl                 a room and its studio: fetched by that studio's page, and where all is fetched
     numpy-….whl                    fetched only by a studio that NEEDS it
     snapshot.bin.gz                memory of a Python that has imported the core: the fast way to boot
 
@@ -102,16 +103,19 @@ def build(project: Project, *, snapshot: bool = True) -> Runtime:
     wasm = _inflatable(project, pyodide / "pyodide.asm.wasm")
     stdlib = _precompiled(project, pyodide, pyodide / STDLIB, "/lib/python314.zip/", 2, _stdlib_names(pyodide / STDLIB))
     core = _core(project, pyodide)
+    rooms = {room: _core(project, pyodide, room) for room in wheel.ROOMS}
     packages = {path.name.split("-")[0]: path for path in _vendored(project, pyodide)}
     parts = {"wasm": wasm, "stdlib": _plain(stdlib), "core": _plain(core)}
     if snapshot:
         parts["snapshot"] = _snapshot(project, pyodide, stdlib, core)
     files = {name: pyodide / name for name in ("pyodide.mjs", "pyodide.asm.mjs", "empty.zip")}
-    files |= {part.path.name: part.path for part in parts.values()} | {path.name: path for path in packages.values()}
+    files |= {part.path.name: part.path for part in parts.values()}
+    files |= {path.name: path for path in (*packages.values(), *rooms.values())}
     lock = json.loads((pyodide / "pyodide-lock.json").read_text())
     config = {name: part.config() for name, part in parts.items()} | {
         "version": project.pins["pyodide"],
         "packages": {name: _plain(path).config() for name, path in packages.items()},
+        "rooms": {name: _plain(path).config() for name, path in rooms.items()},
         "lock": {
             "info": lock["info"],
             "packages": {name: _locked(lock, name, path) for name, path in packages.items()},
@@ -171,13 +175,14 @@ def _stdlib_names(library: Path) -> list[str]:
     return sorted(name for name in names if not name.endswith("/") and not name.startswith(TRIMMED))
 
 
-def _core(project: Project, pyodide: Path) -> Path:
-    name = f"servelab-{project.version}-py3-none-any.whl"
+def _core(project: Project, pyodide: Path, room: str = "") -> Path:
+    """The core's wheel, or a room's, as byte code."""
+    name = f"{room or 'servelab'}-{project.version}-py3-none-any.whl"
 
     def make(folder: Path) -> None:
-        wheel.write(project, folder / name)
+        wheel.write(project, folder / name, room)
 
-    key = digest(name, *(part for item in wheel.sources(project).items() for part in item))
+    key = digest(name, *(part for item in wheel.sources(project, room).items() for part in item))
     source = cached(project, "wheel", key, make) / name
     return _precompiled(project, pyodide, source, SITE_PACKAGES, 0, zipfile.ZipFile(source).namelist())
 

@@ -37,7 +37,7 @@ class Site:
         if self.whole:
             return self.python
         needed = {name for room in self.rooms for name in room.module.NEEDS}
-        return self.python.without(set(self.python.config["packages"]) - needed)
+        return self.python.without(set(self.python.config["packages"]) - needed)  # rooms stay: receipts are run again
 
     @cached_property
     def folders(self) -> dict[str, Folder]:

@@ -10,6 +10,7 @@ Runs in CPython and in a browser tab alike. Reals agree to 12 significant digits
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,17 @@ from servelab.receipt.result import Files, Result
 from servelab.receipt.samples import STATISTICS, split
 from servelab.receipt.schema import Metric, Receipt
 
+
+def _late(module: str, name: str) -> Callable[[Receipt, Files], Result]:
+    """A function of a room that is imported when it is needed: a page fetches it only then."""
+
+    def call(receipt: Receipt, files: Files) -> Result:
+        found: Result = getattr(importlib.import_module(f"servelab.receipt.{module}"), name)(receipt, files)
+        return found
+
+    return call
+
+
 RECOMPUTE: dict[str, Callable[[Receipt, Files], Result]] = {
     "kv_pages": kv.recompute_pages,
     "kv_waste": kv.recompute_waste,
@@ -31,6 +43,9 @@ RECOMPUTE: dict[str, Callable[[Receipt, Files], Result]] = {
     "sched_chunk": sched.recompute_chunk,
     "sched_cplan": sched.recompute_cplan,
     "sched_validation": validation.recompute_validation,
+    "plan_kv": _late("plan", "recompute_kv"),
+    "plan_speed": _late("plan", "recompute_speed"),
+    "plan_roofline": _late("plan", "recompute_roofline"),
 }
 """By receipt kind: the receipt and the outside files at hand (name → bytes, already known to be the right ones) →
 Result."""

@@ -46,6 +46,7 @@ class Drag:
 
 
 DRAGS = {
+    "planner": Drag("", ("clients", "prompt", "tp", "busy"), {"clients": 1, "prompt": 1, "accept": 5}, 50),
     "batcher": Drag("requests=1000", ("rate", "slots", "budget", "cv"), {"rate": 1, "slots": 2}, 100),
     "kv_desk": Drag(
         "", ("conversations", "prefix", "private", "block_size", "pool"),

@@ -17,6 +17,7 @@ const seek = (tick) => player.seek(tick, true);
 const views = {
   a: new View({ tiles: $("#tiles-a"), stage: $("#stage-a"), side: $("#side"), below: $("#below") }, seek),
   b: new View({ tiles: $("#tiles-b"), stage: $("#stage-b") }, seek),
+  rest: new View({ rest: $("#rest") }, seek),
   file: new View({ tiles: $("#file-tiles"), stage: $("#file-stage"), side: $("#file-below"), below: $("#file-below") }, seek),
 };
 const player = new Player($("#transport"), (tick) => {
@@ -134,8 +135,21 @@ async function arrive() {
   judge("address", found ? { text: `${found} is not possible: ${allowed}; change the address. The picture stays.` } : null);
 }
 
+let resting;
+/** What takes long to compute comes once the settings of A rest; a preset has it baked in. */
+function rest(frame) {
+  clearTimeout(resting);
+  if (frame.panels.some(({ area }) => area === "rest")) return views.rest.show(frame);
+  if (!$("#rest")) return;
+  resting = setTimeout(async () => {
+    const reply = await link.latest("rest", "view", { studio: studio.name, state: states.a, rest: true }).catch(() => {});
+    if (reply) views.rest.show(decode(reply.header.frame, reply.buffers));
+  }, 400);
+}
+
 let heard;
 function show(name, frame) {
+  if (name === "a") rest(frame);
   const start = views[name].frame?.clock?.start;
   views[name].show(frame);
   player.clocks([views.a, views.b].flatMap(({ frame }) => frame?.clock ?? []));
@@ -174,7 +188,10 @@ function compare(on) {
   pick(on ? side : "a");
 }
 
-const drop = async ([file]) => file && (await import("./drop.mjs")).drop(file, link, views.file, player.tick, say);
+const drop = async ([file]) => {
+  const state = file && (await (await import("./drop.mjs")).drop(file, link, views.file, player.tick, say));
+  if (state) choose(trim({ ...states[side], ...state }));
+};
 
 const ACTIONS = {
   theme() {
@@ -248,8 +265,9 @@ if (Object.keys(states.a).length && named(states.a)) refresh("a");
 setUp();
 addEventListener("keydown", key);
 addEventListener("click", async (event) => {
-  const { act, preset, side: name, claim } = event.target.closest("[data-act], [data-preset], [data-side], [data-claim]")?.dataset ?? {};
+  const { act, preset, side: name, claim, state } = event.target.closest("[data-act], [data-preset], [data-side], [data-claim], [data-state]")?.dataset ?? {};
   if (act) ACTIONS[act]();
+  else if (state) choose(trim({ ...states[side], ...JSON.parse(state) }));
   else if (preset) take(presets[preset]);
   else if (name) pick(name);
   else if (claim && !event.metaKey && !event.ctrlKey) {
@@ -265,6 +283,10 @@ addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {
   event.preventDefault();
   drop(event.dataTransfer.files);
+});
+addEventListener("paste", ({ target, clipboardData }) => {
+  const text = clipboardData.getData("text");
+  if (studio.pastes && text && !target.matches("input, select")) drop([new File([text], "pasted.json")]);
 });
 $("#file").addEventListener("change", ({ target }) => {
   drop(target.files);

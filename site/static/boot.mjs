@@ -4,6 +4,7 @@
 import { BootError, REDEPLOY, download, watched } from "./download.mjs";
 import { STDLIB, start } from "./start.mjs";
 
+const PACKAGES = "/lib/python3.14/site-packages"; // where a snapshot's packages believe they are
 const NO_FILE = /^{"error": {"name": "(ModuleNotFound|Import|ZipImport|EOF|FileNotFound)Error"/;
 
 /** { py, path, ms, call(method, params, file) → { header, buffers } } from the page's config, `config.base` its address.
@@ -88,7 +89,7 @@ async function library(page, signal) {
 export function install(py, { stdlib, wheels }, say) {
   say("packages", "Unpacking packages");
   if (stdlib) py.FS.writeFile(STDLIB, stdlib);
-  for (const wheel of wheels) py.unpackArchive(wheel, "wheel");
+  for (const wheel of wheels) py.unpackArchive(wheel, "wheel", { extractDir: PACKAGES });
   py.pyimport("importlib").invalidate_caches();
 }
 

@@ -3,11 +3,12 @@
 import { $, config, num } from "./dom.mjs";
 import { decode } from "./frame.mjs";
 
-/** Show `file` in `view` at the clock's `tick`; `say` writes the status line. Bytes stay on this machine. */
+/** Show `file` in `view` at the clock's `tick`; `say` writes the status line. Bytes stay on this machine. Returns the
+ * settings that put the file to use, if the studio has any. */
 export async function drop(file, link, view, tick, say) {
   const { name, size } = file;
   say(`Reading ${name}, ${num(size / 1e6, 1)} MB …`);
-  const running = setInterval(() => link.live && say(`Replaying ${name} …`), 100); // in place of what a boot says
+  const running = setInterval(() => link.live && say(`Reading ${name} …`), 100); // in place of what a boot says
   try {
     const { header, buffers } = await link.call("drop", { studio: config.studio.name, name }, await file.arrayBuffer());
     $("#file-result").hidden = false;
@@ -16,6 +17,7 @@ export async function drop(file, link, view, tick, say) {
     view.draw(tick);
     $("#file-result").scrollIntoView({ block: "nearest" });
     say(view.frame.headline);
+    return Object.keys(header.state).length ? header.state : null;
   } catch ({ name: kind, message }) {
     if (kind !== "Stopped") say(message.startsWith(name) ? message : `${name}: ${message}`, true, "", false);
   } finally {

@@ -2,7 +2,6 @@
 
 import { h, tell } from "./dom.mjs";
 import metric from "./panels/metric.mjs";
-import table from "./panels/table.mjs";
 import text from "./panels/text.mjs";
 
 /** A kind that is fetched when a panel of it first comes near the screen; the style sheet keeps its place. */
@@ -13,7 +12,7 @@ const lazy = (name) => (el, ctx) => {
     watch.disconnect();
     made = (await import(`./panels/${name}.mjs`)).default(el, ctx);
     made.update(data);
-    made.draw(tick);
+    made.draw?.(tick);
   }, { rootMargin: "200px" });
   watch.observe(el);
   return {
@@ -24,9 +23,9 @@ const lazy = (name) => (el, ctx) => {
   };
 };
 
-const KINDS = { metric, table, text };
+const KINDS = { metric, text };
 // A page loads the module of its picture beside this one; it is there already and draws at once.
-for (const name of ["blocks", "gantt", "plot", "tables", "tree"]) KINDS[name] = globalThis.panels?.[name] ?? lazy(name);
+for (const name of ["bars", "blocks", "gantt", "heat", "matrix", "plot", "table", "tables", "tree"]) KINDS[name] = globalThis.panels?.[name] ?? lazy(name);
 
 /** JSON with columns (`$`: in `buffers`; `$b64`: in place) → the same with typed arrays. */
 export function decode(value, buffers) {
@@ -68,7 +67,7 @@ export class View {
       places.set(area, place + 1);
       if (area.children[place] !== panel.el) area.insertBefore(panel.el, area.children[place] ?? null);
       if (data.kind !== "metric") tell(panel.el.firstChild, data.title);
-      if (!this.frame || !frame.clock || /tiles|stage/.test(data.area)) panel.update(data);
+      if (!this.frame || /tiles|stage/.test(data.area)) panel.update(data);
       else later.push(() => panel.update(data));
     }
     clearTimeout(this.timer);

@@ -18,7 +18,7 @@ export class Player {
     this.end = Math.max(0, ...list.map((c) => c.end));
     this.marks = Int32Array.from(list.flatMap((c) => [...c.marks])).sort();
     this.unit = list[0]?.unit ?? "";
-    this.root.hidden = !list.length;
+    this.root.classList.toggle("still", !list.length);
     this.scrub.max = this.end;
     this.seek(this.wanted <= this.end ? this.wanted : atEnd ? this.end : this.tick);
   }

@@ -22,6 +22,7 @@ TITLE = "KV desk"
 SENTENCE = "The same conversations, three ways to keep their keys and values. Drag a slider and watch the blocks."
 SUMMARY = "Paged KV cache: block tables, prefix sharing, copy-on-write, eviction, and what fits on a card."
 NEEDS: tuple[str, ...] = ()
+FILE = "a trace file"
 
 ENTRIES = 40_000
 """Block-table entries over a whole run: what a browser simulates and draws in a few seconds."""

@@ -20,7 +20,7 @@ from servelab.build.project import BuildError, Project
 from servelab.receipt import Receipt
 from servelab.view.control import controls, to_query
 from servelab.view.frame import Frame
-from servelab.view.studio import Studio, studio
+from servelab.view.studio import Studio, studio, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ class Room:
             "controls": controls(module.State),
             "presets": {name: {"label": p.label, "note": p.note} for name, p in module.PRESETS.items()},
             "needs": list(module.NEEDS),
-            "drops": hasattr(module, "drop"),
+            "drops": getattr(module, "FILE", ""),
+            "rests": hasattr(module, "rest"),
+            "pastes": hasattr(module, "DROPPED"),
         }
 
 
@@ -116,7 +118,7 @@ def _room(name: str, receipts: Mapping[str, Receipt]) -> Room:
         if held.beside and held.beside not in module.PRESETS:
             raise BuildError(f"studios/{name}: preset {preset!r} stands beside {held.beside!r}, which is no preset")
         try:
-            baked[preset] = bake(module.view(held.state, receipts))
+            baked[preset] = bake(whole(module, held.state, receipts))
         except (ValueError, TypeError, KeyError) as error:
             raise BuildError(f"studios/{name}: preset {preset!r} cannot be drawn: {error}") from error
     return Room(name, module, baked)

@@ -115,7 +115,7 @@ class Site:
             return out
         facts = room.facts()
         out |= {
-            "studio": {key: facts[key] for key in ("name", "slug", "title", "needs")},
+            "studio": {key: facts[key] for key in ("name", "slug", "title", "needs", "pastes")},
             "controls": facts["controls"],
         }
         out["presets"] = pages.presets(room, root + self.folders[f"frames-{room.name}"].url)

@@ -26,6 +26,8 @@ RUNTIME = 0.6 * GIB
 """CUDA context, libraries and graphs of one rank; an assumption, as is what communication adds."""
 
 RUNTIME_PARALLEL = 0.9 * GIB
+UTILISATION = 0.9
+"""Share of a device's memory that an engine takes, as vLLM's gpu_memory_utilization."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Layout:
         return "·".join(parts) or "1 GPU"
 
 
+@lru_cache(maxsize=4096)
 def problem(shape: Shape, layout: Layout) -> str:
     """Why a model cannot be laid out so, in words; empty where it can."""
     if shape.heads % layout.tp:
@@ -89,6 +92,12 @@ def rank_params(shape: Shape, layout: Layout) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=4096)
+def rank_bytes(shape: Shape, layout: Layout, kind: Format) -> float:
+    """Bytes of the weights of the fullest rank."""
+    return sum(part_bytes(part, n, kind) for part, n in rank_params(shape, layout).items())
+
+
+@lru_cache(maxsize=4096)
 def rank_cache(shape: Shape, layout: Layout) -> Model | None:
     """The KV cache of a rank as servelab.kv counts it; None where no layer attends."""
     full, windowed = (math.ceil(n / layout.pp) for n in (shape.full, shape.windowed))
@@ -109,6 +118,7 @@ def sequence_bytes(shape: Shape, layout: Layout, kv: str, tokens: int) -> int:
     return (kv_bytes(cache, kv, tokens) if cache else 0) + state
 
 
+@lru_cache(maxsize=4096)
 def activation_bytes(shape: Shape, layout: Layout, tokens: int, sequences: int) -> float:
     """Peak of a step of `tokens` tokens: a few hidden vectors, the widest block's, and 32-bit logits (a `model`)."""
     blocks = max(1, shape.layers - shape.expert_layers)
@@ -147,7 +157,7 @@ class Memory:
 
 def memory(
     shape: Shape, device: Device, layout: Layout, kind: Format, kv: str = "bf16", tokens: int = 4096,
-    longest: int | None = None, batch: int = 1, chunk: int = 8192, utilisation: float = 0.9,
+    longest: int | None = None, batch: int = 1, chunk: int = 8192, utilisation: float = UTILISATION,
 ) -> Memory:  # fmt: skip
     """What a rank holds with `batch` sequences of `tokens` tokens on average, prompts computed in chunks of `chunk`.
 
@@ -163,8 +173,7 @@ def memory(
     reason = problem(shape, layout)
     if reason:
         return Memory(device.memory * utilisation, 0, 0, 0, 0, 0, batch, reason)
-    weights = sum(part_bytes(part, n, kind) for part, n in rank_params(shape, layout).items())
-    activations = activation_bytes(shape, layout, chunk, batch)
+    weights, activations = rank_bytes(shape, layout, kind), activation_bytes(shape, layout, chunk, batch)
     runtime = RUNTIME + (RUNTIME_PARALLEL if layout.ranks > 1 else 0)
     sequence, budget = sequence_bytes(shape, layout, kv, tokens), device.memory * utilisation
     room = budget - weights - activations - runtime

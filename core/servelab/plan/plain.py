@@ -12,6 +12,7 @@ from servelab.plan import money
 from servelab.plan.devices import GIB, Device
 from servelab.plan.nvml import Installed
 from servelab.plan.plan import Answer, Plan
+from servelab.plan.queue import queue
 from servelab.plan.validate import Score, line, table
 
 COMMON = (
@@ -53,6 +54,7 @@ def answer(found: Answer) -> dict[str, Any]:
         "tpot_interval_s": found.between("tpot"), "tokens_per_s": found.throughput,
         "tokens_per_s_per_device": found.per_device, "tokens_per_s_per_user": found.per_user,
         "spent_s": found.spent(), "evidence": "model",
+        "simulated": asdict(queue(found)) if found.plan.clients > found.memory.capacity else None,
     }  # fmt: skip
 
 

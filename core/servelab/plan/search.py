@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from servelab.plan.devices import Device
-from servelab.plan.memory import Layout, problem
+from servelab.plan.memory import UTILISATION, Layout, problem, rank_bytes
 from servelab.plan.money import per_million, price, rent
 from servelab.plan.plan import Answer, Plan, solve
 from servelab.plan.shapes import Shape
@@ -32,9 +33,10 @@ class Slo:
         return answer.fits and answer.ttft <= self.ttft and answer.tpot <= self.tpot
 
 
-def layouts(shape: Shape, most: int = 8) -> list[Layout]:
+@lru_cache(maxsize=256)
+def layouts(shape: Shape, most: int = 8) -> tuple[Layout, ...]:
     """Tensor-parallel layouts that the model allows, in SPREADS and of no more than `most` devices."""
-    return [Layout(n) for n in SPREADS if n <= most and not problem(shape, Layout(n))]
+    return tuple(Layout(n) for n in SPREADS if n <= most and not problem(shape, Layout(n)))
 
 
 def compare(plan: Plan, devices: Iterable[Device]) -> list[Answer]:
@@ -46,8 +48,10 @@ def compare(plan: Plan, devices: Iterable[Device]) -> list[Answer]:
 
 def smallest(plan: Plan) -> Answer:
     """The plan on the fewest devices that hold it; where none do, the largest layout and its reason."""
-    answer = solve(replace(plan, layout=Layout()))
-    for layout in layouts(plan.shape):
+    room, kind, tried = plan.device.memory * UTILISATION, plan.format, layouts(plan.shape)
+    for layout in tried:
+        if layout is not tried[-1] and rank_bytes(plan.shape, layout, kind) > room:
+            continue  # the weights alone are too many: nothing else has to be computed
         answer = solve(replace(plan, layout=layout))
         if answer.fits:
             break

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from servelab.plan.engines import NAMES, interval
 from servelab.plan.plan import Answer, Plan
+from servelab.plan.queue import queue
 from servelab.plan.spec import Speculation
 
 
@@ -32,8 +33,14 @@ def answer(found: Answer) -> None:
     table.add_row("output of all", f"{found.throughput:,.0f} tokens/s", f"{found.per_device:,.0f} per device")
     Console().print(table)
     n = interval("tpot", made.shape.kind).n
-    queue = "" if made.clients <= m.capacity else f" {made.clients - m.capacity} of {made.clients} clients wait."
-    _title(f"limited by {found.regime}; room for {m.capacity:,} sequences at once.{queue}")
+    _title(f"limited by {found.regime}; room for {m.capacity:,} sequences at once")
+    if made.clients > m.capacity:
+        seen = queue(found)
+        _title(
+            f"more clients than room is a queue: in the simulator {seen.waiting:,.0f} of {made.clients:,} wait on "
+            f"average, {seen.ttft:,.1f} s to the first token, {seen.throughput:,.0f} tokens/s, "
+            f"{seen.preempted:,} preemptions"
+        )
     _title(f"a model; intervals from {n} runs of models that the fit had not seen")
     return None
 

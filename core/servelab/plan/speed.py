@@ -19,6 +19,7 @@ Sources: Williams et al. 2009 (roofline), Yuan et al. 2024 (LLM roofline), Littl
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from servelab.kv.sizes import layer_bytes
@@ -107,10 +108,7 @@ def work(
     chosen = 2 * params.get("experts", 0.0) * share * layout.dp
     head = params["head"] if shape.params.get("head") else params["embedding"]
     units, half = device.rate(kind.units), device.rate("bf16")
-    dense = sum(
-        part_bytes(part, n, kind) for part, n in params.items()
-        if part not in ("experts", "vision") and not (part == "embedding" and shape.params.get("head"))
-    )  # fmt: skip
+    dense, experts = _read(shape, layout, kind)
     others = (layout.tp * layout.dp - 1) / (layout.tp * layout.dp)
     # Two sums a layer, each two ways, of vectors of 2 bytes.
     vectors = 8 * shape.layers / layout.pp * shape.hidden * others / device.one_way
@@ -118,8 +116,7 @@ def work(
     reach = shape.full * prompt**2 / 2 + shape.windowed * prompt * min(prompt / 2, shape.window)
     return Work(
         layers=shape.layers, routed=shape.expert_layers,
-        weights=dense * layout.pp / device.bandwidth / 1e9,
-        experts=part_bytes("experts", params.get("experts", 0.0), kind) * layout.pp / device.bandwidth / 1e9,
+        weights=dense * layout.pp / device.bandwidth / 1e9, experts=experts * layout.pp / device.bandwidth / 1e9,
         missed=1 - share, tokens=tokens,
         cache=batch * layout.pp * _cached(shape, layout, kv, prompt + output // 2) / device.bandwidth / 1e9,
         decode=batch * layout.pp * ((multiplied + chosen) / units + 2 * head / half),
@@ -129,6 +126,17 @@ def work(
         prompt_sent=prompt * layout.pp * vectors, batch=running / layout.dp, waiting=clients / running - 1,
         output=output,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _read(shape: Shape, layout: Layout, kind: Format) -> tuple[float, float]:
+    """Bytes of weights that a step reads on a rank: of all but the experts, and of all experts."""
+    params = rank_params(shape, layout)
+    dense = sum(
+        part_bytes(part, n, kind) for part, n in params.items()
+        if part not in ("experts", "vision") and not (part == "embedding" and shape.params.get("head"))
+    )  # fmt: skip
+    return dense, part_bytes("experts", params.get("experts", 0.0), kind)
 
 
 def _cached(shape: Shape, layout: Layout, kv: str, context: int) -> float:
@@ -141,11 +149,15 @@ def _cached(shape: Shape, layout: Layout, kv: str, context: int) -> float:
     return layer_bytes(cache, kv) * full + state
 
 
+def touched(w: Work, e: Engine) -> Number:
+    """Share of the experts that a step's tokens reach."""
+    return 1 - w.missed ** (e.spread * w.tokens)
+
+
 def parts(w: Work, e: Engine) -> dict[str, Number]:
     """Seconds of a decode step by cause."""
-    touched = 1 - w.missed ** (e.spread * w.tokens)
     return {
-        "weights": (w.weights + w.experts * touched) / e.read,
+        "weights": (w.weights + w.experts * touched(w, e)) / e.read,
         "KV cache": w.cache / e.kv,
         "arithmetic": w.decode / e.multiply,
         "interconnect": w.sent / e.link + w.collectives * e.collective,

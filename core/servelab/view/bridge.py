@@ -18,7 +18,7 @@ from servelab.receipt.schema import Receipt, read
 from servelab.view.control import StateError, from_query, to_query
 from servelab.view.export import FORMATS
 from servelab.view.frame import Frame
-from servelab.view.studio import studio
+from servelab.view.studio import remaining, studio, whole
 
 Reply = tuple[str, list[bytes]]
 
@@ -58,16 +58,19 @@ def framed(frame: Frame, state: dict[str, str]) -> Reply:
 def _view(params: dict[str, Any], _: bytes | None) -> Reply:
     room = studio(params["studio"])
     state = from_query(room.State, params["state"])
+    if params.get("rest"):
+        return framed(Frame("", None, remaining(room, state, _receipts)), to_query(state))
     return framed(room.view(state, _receipts), to_query(state))
 
 
 def _drop(params: dict[str, Any], file: bytes | None) -> Reply:
-    drop = getattr(studio(params["studio"]), "drop", None)
+    room = studio(params["studio"])
+    drop = getattr(room, "drop", None)
     if drop is None or file is None:
         raise ValueError(f"studio {params['studio']} reads no files; drop a trace on the KV desk")
     name = params["name"]
     try:
-        return framed(drop(name, file, _receipts), {})
+        return framed(drop(name, file, _receipts), getattr(room, "DROPPED", {}))
     except ValueError as error:
         raise ValueError(str(error).removeprefix(f"{name}: ")) from error  # the page names the file itself
 
@@ -85,7 +88,7 @@ def _export(params: dict[str, Any], _: bytes | None) -> Reply:
     suffix, mime, write = FORMATS[params["format"]]
     state = from_query(room.State, params["state"])
     made = f"studio {params['studio']} of servelab {__version__}"
-    body = write(room.view(state, _receipts), to_query(state, defaults=True), made)
+    body = write(whole(room, state, _receipts), to_query(state, defaults=True), made)
     name = f"servelab-{params['studio'].replace('_', '-')}{suffix}"
     return json.dumps({"name": name, "mime": mime}), [body.encode()]
 

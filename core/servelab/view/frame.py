@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Literal
 Basis = Literal["measured", "derived", "replayed", "model"]
 """Where a number comes from; a page prints it beside every number."""
 
-Area = Literal["tiles", "stage", "side", "below"]
-"""Where a panel sits: number tiles above, the picture, beside it, or under the fold."""
+Area = Literal["tiles", "stage", "side", "below", "rest"]
+"""Where a panel sits: number tiles above, the picture, beside it, under the fold, or below that and computed last."""
 
 
 def round9(x: float) -> float:

@@ -14,7 +14,8 @@ class Metric(Panel):
 
     `t`, `series`: i32 ticks and f32 values; between two ticks the value is linear when `linear`, else it holds.
     `digits`: decimals shown. `claim`: a receipt metric ("kv_pages.shared_blocks") that the value at the end must equal,
-    shown as the tile's receipt mark. `tone` names the colour of the thing counted ("shared", "wasted", …).
+    shown as the tile's receipt mark. `how` explains a number without one: (formula, its value), then (term, value)
+    lines. `tone` names the colour of the thing counted ("shared", "wasted", …).
     """
 
     kind: ClassVar[str] = "metric"
@@ -28,3 +29,4 @@ class Metric(Panel):
     t: Column | None = None
     series: Column | None = None
     linear: bool = False
+    how: tuple[tuple[str, str], ...] = ()

@@ -12,9 +12,12 @@ function at({ t, series, linear, value }, tick) {
 }
 
 /** Where numbers come from: a word, and the receipt that holds them or, without one, what the word means. */
-export function basis({ basis, claim, title }) {
+export function basis(panel) {
+  const { basis, claim, title, how } = panel;
   const button = (text, props) => h("button", { type: "button", className: "receipt", ...props }, text);
   if (claim) return [basis, " · ", button("receipt", { "data-claim": claim, ariaLabel: `Receipt of ${title}` })];
+  const explain = async () => (await import("../how.mjs")).explain(panel);
+  if (how?.length) return [basis, " · ", button("explain", { onclick: explain, ariaLabel: `Explain ${title}` })];
   return [button(basis, { "data-dialog": "help", title: $(`#basis-${basis}`)?.textContent ?? "" })];
 }
 
@@ -29,7 +32,7 @@ export default (el) => {
   return {
     theme,
     update(panel) {
-      const same = panel.claim === data.claim && panel.basis === data.basis;
+      const same = panel.claim === data.claim && panel.basis === data.basis && !panel.how.length;
       data = panel;
       tell(label, panel.title);
       label.classList.toggle("toned", !!panel.tone);

@@ -12,10 +12,10 @@ export default (el) => {
     update(panel) {
       if (before === (before = JSON.stringify(panel))) return;
       const { title, columns, digits, rows, caption, mark } = panel;
-      const kind = (value) => (typeof value === "number" ? "n" : "");
+      const kind = (i) => (rows.some((row) => typeof row[i] === "number") ? "n" : "");
       const head = columns.map(([name, unit], i) =>
-        h("th", { scope: "col", className: kind(rows[0]?.[i]) }, name, unit && h("small", {}, ` ${unit}`)));
-      const cell = (value, i) => h(i ? "td" : "th", { className: kind(value), ...(i ? {} : { scope: "row" }) }, num(value, digits[i]));
+        h("th", { scope: "col", className: kind(i) }, name, unit && h("small", {}, ` ${unit}`)));
+      const cell = (value, i) => h(i ? "td" : "th", { className: kind(i), ...(i ? {} : { scope: "row" }) }, num(value, digits[i]));
       const body = rows.map((row, r) => h("tr", { className: r === mark ? "mark" : "" }, row.map(cell)));
       box.setAttribute("aria-label", title);
       box.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));

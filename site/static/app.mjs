@@ -140,7 +140,7 @@ let resting;
 function rest(frame) {
   clearTimeout(resting);
   if (frame.panels.some(({ area }) => area === "rest")) return views.rest.show(frame);
-  if (!$("#rest")) return;
+  if (!$("#rest") || !link.live) return;
   resting = setTimeout(async () => {
     const reply = await link.latest("rest", "view", { studio: studio.name, state: states.a, rest: true }).catch(() => {});
     if (reply) views.rest.show(decode(reply.header.frame, reply.buffers));

@@ -8,7 +8,7 @@ import { decode } from "./frame.mjs";
 export async function drop(file, link, view, tick, say) {
   const { name, size } = file;
   say(`Reading ${name}, ${num(size / 1e6, 1)} MB …`);
-  const running = setInterval(() => link.live && say(`Reading ${name} …`), 100); // in place of what a boot says
+  const running = setInterval(() => link.live && say(`Replaying ${name} …`), 100); // in place of what a boot says
   try {
     const { header, buffers } = await link.call("drop", { studio: config.studio.name, name }, await file.arrayBuffer());
     $("#file-result").hidden = false;

@@ -11,7 +11,7 @@ const lazy = (name) => (el, ctx) => {
     if (!isIntersecting) return;
     watch.disconnect();
     made = (await import(`./panels/${name}.mjs`)).default(el, ctx);
-    made.update(data);
+    if (data) made.update(data);
     made.draw?.(tick);
   }, { rootMargin: "200px" });
   watch.observe(el);

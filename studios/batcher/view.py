@@ -24,6 +24,7 @@ TITLE = "Batcher"
 SENTENCE = "Requests through a GPU's scheduler. Drag the rate or the token budget and watch who waits for whom."
 SUMMARY = "Continuous batching, live: chunked prefill, preemption, admission, routing, prefill apart, speculation."
 NEEDS: tuple[str, ...] = ()
+RECEIPTS: tuple[str, ...] = ()
 
 
 def names(table: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

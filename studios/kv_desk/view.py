@@ -22,6 +22,7 @@ TITLE = "KV desk"
 SENTENCE = "The same conversations, three ways to keep their keys and values. Drag a slider and watch the blocks."
 SUMMARY = "Paged KV cache: block tables, prefix sharing, copy-on-write, eviction, and what fits on a card."
 NEEDS: tuple[str, ...] = ()
+RECEIPTS = ("kv_pages", "kv_waste", "kv_prefix")
 FILE = "a trace file"
 
 ENTRIES = 40_000

@@ -32,14 +32,14 @@ def tiles(answer: Answer, terms: str, busy: float) -> list[Metric]:
     hourly = rent(answer.plan.device.name, terms)
     priced = per_million(hourly * answer.plan.layout.ranks, answer.throughput, busy) if hourly and fits else None
     return [
-        Metric("memory", "Memory used", "tiles", 100 * used / m.budget, "%", "model", digits=0,
+        Metric("used", "Memory used", "tiles", 100 * used / m.budget, "%", "model", digits=0,
                tone="" if fits else "wasted", how=_memory(answer)),
         Metric("room", "Room", "tiles", m.capacity if fits else None, "sequences", "model", tone="cached",
                how=_room(answer)),
         Metric("ttft", "TTFT", "tiles", answer.ttft if fits else None, _between(answer, "ttft", 1, "s"), "model",
                digits=_digits(answer.ttft), tone="prefill", how=_ttft(answer), note=_note(answer, "ttft")),
-        Metric("tpot", "TPOT", "tiles", answer.tpot * 1e3 if fits else None, _between(answer, "tpot", 1e3, "ms"), "model",
-               digits=1, tone="decode", how=_tpot(answer), note=_note(answer, "tpot")),
+        Metric("tpot", "TPOT", "tiles", answer.tpot * 1e3 if fits else None, _between(answer, "tpot", 1e3, "ms"),
+               "model", digits=1, tone="decode", how=_tpot(answer), note=_note(answer, "tpot")),
         Metric("throughput", "Output of all", "tiles", answer.throughput if fits else None, "tokens/s", "model",
                how=_throughput(answer)),
         Metric("user", "Each client reads", "tiles", answer.per_user if fits else None, "tokens/s", "model", digits=0,

@@ -21,6 +21,7 @@ TITLE = "Planner"
 SENTENCE = "Will it fit, how fast, at what price? Drag the load or the number of GPUs and watch memory and time."
 SUMMARY = "Capacity: memory, latency and $ per million tokens of 66 models on 74 devices, with measured errors."
 NEEDS = ("servelab_plan",)
+RECEIPTS = ("plan_roofline",)
 FILE = "config.json"
 DROPPED = {"model": yours.NAME, "quant": "published"}
 
@@ -95,7 +96,9 @@ class State:
 
 
 PRESETS = {
-    "one": Preset("One GPU", State(), "A 70B model in FP8 on one H200: half of the memory is weights, the load takes a sixth."),
+    "one": Preset(
+        "One GPU", State(), "A 70B model in FP8 on one H200: half of the memory is weights, the load takes a sixth."
+    ),
     "quantised": Preset(
         "Four bits", State(quant="int4", device="RTX 5090", tp=2, prompt=1024, clients=4),
         "Seventy billion parameters at four bits on two consumer cards; 16 bits would take five times as many.",

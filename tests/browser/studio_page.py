@@ -89,6 +89,6 @@ def _moved(spec: dict[str, Any], value: Any, rng: random.Random) -> str:
     return str(round(moved) if spec["type"] == "int" else float(f"{moved:.3g}"))
 
 
-def called(name: str, query: dict[str, str]) -> tuple[str, list[bytes]]:
-    """What the bridge answers here for a view."""
-    return bridge.call("view", json.dumps({"studio": name, "state": query}))
+def called(name: str, query: dict[str, str], rest: bool = False) -> tuple[str, list[bytes]]:
+    """What the bridge answers here for a view, or for what is computed last."""
+    return bridge.call("view", json.dumps({"studio": name, "state": query, "rest": rest}))

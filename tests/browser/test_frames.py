@@ -50,16 +50,19 @@ CALL = """async params => {
 }"""
 
 
-def in_pyodide(page: Any, name: str, query: dict[str, str]) -> tuple[str, list[str]]:
+def in_pyodide(page: Any, name: str, query: dict[str, str], rest: bool = False) -> tuple[str, list[str]]:
     """(header, sha256 of every buffer) from the worker on the page."""
-    header, digests = page.evaluate(CALL, json.dumps({"studio": name, "state": query}))
+    header, digests = page.evaluate(CALL, json.dumps({"studio": name, "state": query, "rest": rest}))
     return header, digests
 
 
 @cache
 def here(name: str, *query: tuple[str, str]) -> tuple[str, list[str]]:
     """The same from this interpreter."""
-    header, buffers = called(name, dict(query))
+    return digested(*called(name, dict(query)))
+
+
+def digested(header: str, buffers: list[bytes]) -> tuple[str, list[str]]:
     return header, [hashlib.sha256(data).hexdigest() for data in buffers]
 
 
@@ -89,7 +92,11 @@ def test_pyodide_and_cpython_make_the_same_bytes(page_watch: Callable[..., Any],
         assert in_pyodide(page, name, query) == here(name, *query.items()), preset
         header, buffers = called(name, query)
         baked = inlined(json.loads(header)["frame"], buffers)
-        assert json.loads(booted["frames"][preset]) == baked, preset
+        assert in_pyodide(page, name, query, rest=True) == digested(*called(name, query, rest=True)), preset
+        header, buffers = called(name, query, rest=True)
+        last = inlined(json.loads(header)["frame"], buffers)["panels"]
+        found = json.loads(booted["frames"][preset])
+        assert found == baked | {"panels": baked["panels"] + last}, preset
         if preset == next(iter(room.PRESETS)):
             assert json.loads(booted["page"]) == baked
 

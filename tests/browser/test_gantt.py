@@ -123,7 +123,8 @@ def test_a_preset_that_stands_beside_another_opens_both(batcher: Any) -> None:
 def test_the_front_page_is_the_batcher_with_the_list_of_studios_under_it(page_watch: Open) -> None:
     page = live(page_watch(""))
     assert page.inner_text("h1") == "Batcher"
-    assert [link.get_attribute("href") for link in page.locator(".studios a").all()] == ["batcher/", "kv-desk/"]
+    listed = [link.get_attribute("href") for link in page.locator(".studios a").all()]
+    assert listed == ["batcher/", "kv-desk/", "planner/"]
     assert page.locator("#stage-a canvas").first.bounding_box()["y"] < page.locator(".studios").bounding_box()["y"]
     redrawn(page, lambda: page.click("[data-preset=flood]"))
     assert "flood" in page.locator("[aria-pressed=true][data-preset]").get_attribute("data-preset")

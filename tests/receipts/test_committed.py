@@ -16,7 +16,7 @@ DATA = ROOT / data_directory()
 RUNS = ROOT / "generate" / "runs"
 KINDS = (
     "kv_pages", "kv_prefix", "kv_waste", "sched_admission", "sched_routing", "sched_chunk", "sched_cplan",
-    "sched_validation",
+    "sched_validation", "plan_kv", "plan_speed", "plan_roofline",
 )  # fmt: skip
 MEASURED = ("kv_pool", "site_speed", "sched_speed")
 LATER = {"sched_admission": {"gcra_differences"}}
@@ -42,6 +42,8 @@ def test_it_is_sound_without_the_outside_data(tmp_path: Path) -> None:
         ("kv_prefix", "statistic from mooncake_fast25_conversation.jsonl.gz"),
         ("kv_prefix", "statistic from mooncake_fast25_synthetic.jsonl.gz"),
         ("sched_cplan", "statistic from cplan_requests.json"),
+        ("plan_speed", "statistic from silicon_sample.csv.gz"),
+        ("plan_roofline", "statistic from h200-ceilings.json"),
         *(("sched_validation", f"statistic from {path.name}") for path in RUNS.glob("*.json.gz")),
     }
 

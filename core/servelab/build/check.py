@@ -131,7 +131,7 @@ def transfers(project: Project, site: Path) -> Iterator[Cost]:
         runtime / name
         for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm.gz", "snapshot.bin.gz", "empty.zip")
     ]
-    shared = sorted((site / "assets").glob("shell-*/*.css")) + sorted((site / "assets").glob("receipts-*/bundle.json"))
+    shared = sorted((site / "assets").glob("shell-*/*.css"))
     for name in project.studio_names():
         page = site / name.replace("_", "-") / "index.html"
         needs = re.search(r'"needs":\[([^\]]*)\]', page.read_text())
@@ -143,6 +143,8 @@ def transfers(project: Project, site: Path) -> Iterator[Cost]:
             for path in runtime.iterdir()
             if whole and path.suffix in (".zip", ".whl") and path.name.startswith(("python_", "servelab"))
         ]
+        bundle = re.search(r'"bundle":"([^"]+)"', page.read_text())
+        extra += [(page.parent / bundle[1]).resolve()] if bundle else []
         files = {page, *shared, *modules(page), *always, *extra}
         yield Cost(
             page.parent.name, sum(_wire(path) for path in files if path.is_file()), TRANSFER["numpy" in packages]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,26 +47,31 @@ def gather(project: Project) -> Evidence:
     return Evidence(receipts, attest.subjects(directory), directory)
 
 
-def folder(evidence: Evidence) -> Folder:
-    """The receipts as committed, attestation and public keys, index.json (for pages) and bundle.json (for the core)."""
+def folder(evidence: Evidence, read: Mapping[str, Sequence[str]] | None = None) -> Folder:
+    """The receipts as committed, attestation and public keys, index.json (for pages) and bundle.json (for the core).
+
+    `read`: studio → the kinds that its view reads, for a bundle of its own, studios/<name>/bundle.json.
+    """
     index = [_entry(receipt) for _, receipt in sorted(evidence.receipts.items())]
     content: dict[str, bytes | Path] = {
         "index.json": compact(index),
         "bundle.json": compact({kind: receipt.to_json() for kind, receipt in evidence.receipts.items()}),
         ATTESTATION: evidence.directory / ATTESTATION,
     }
+    for name, kinds in (read or {}).items():
+        content[f"studios/{name}/bundle.json"] = compact({kind: evidence.receipts[kind].to_json() for kind in kinds})
     content |= {f"{path.parent.name}/{path.name}": path for path in files(evidence.directory)}
     content |= {f"keys/{path.name}": path for path in sorted((evidence.directory / "keys").glob("*.pub"))}
     return Folder("receipts", content)
 
 
-def config(shipped: Folder, root: str) -> dict[str, Any]:
+def config(shipped: Folder, root: str, studio: str = "") -> dict[str, Any]:
     """{index, bundle, attestation, keys: [{label, url}]}; `root` is the way from the page to the site's root."""
     url = root + shipped.url
     keys = [name for name in sorted(shipped.files) if name.startswith("keys/")]
     return {
         "index": f"{url}index.json",
-        "bundle": f"{url}bundle.json",
+        "bundle": f"{url}{f'studios/{studio}/' if studio else ''}bundle.json",
         "attestation": url + ATTESTATION,
         "keys": [{"label": Path(name).stem, "url": url + name} for name in keys],
     }

@@ -65,6 +65,11 @@ def bake(frame: Frame) -> dict[str, Any]:
     return baked
 
 
+def first(baked: dict[str, Any]) -> dict[str, Any]:
+    """What a page holds for its modules: all but the panels that are computed last and large."""
+    return baked | {"panels": [panel for panel in baked["panels"] if panel["area"] != "rest"]}
+
+
 def plain(baked: Any) -> Any:
     """A baked frame for templates: columns become {"n", "type"} without their data."""
     if isinstance(baked, dict):
@@ -118,7 +123,7 @@ def _room(name: str, receipts: Mapping[str, Receipt]) -> Room:
         if held.beside and held.beside not in module.PRESETS:
             raise BuildError(f"studios/{name}: preset {preset!r} stands beside {held.beside!r}, which is no preset")
         try:
-            baked[preset] = bake(whole(module, held.state, receipts))
+            baked[preset] = bake(whole(module, held.state, {kind: receipts[kind] for kind in module.RECEIPTS}))
         except (ValueError, TypeError, KeyError) as error:
             raise BuildError(f"studios/{name}: preset {preset!r} cannot be drawn: {error}") from error
     return Room(name, module, baked)

@@ -46,7 +46,7 @@ class Site:
             "shell": assets.shell(self.project),
             "runtime": Folder("runtime", self.runtime.files),
             "vendor": assets.vendor(self.project),
-            "receipts": evidence.folder(self.proof),
+            "receipts": evidence.folder(self.proof, {room.name: room.module.RECEIPTS for room in self.rooms}),
         }
         found |= {f"frames-{room.name}": pages.frames(room) for room in self.rooms}
         editor = assets.pyscript(self.project)
@@ -81,7 +81,7 @@ class Site:
             "studios": [entry.facts() for entry in self.rooms],
             "front": self.whole and path == "index.html",
             "frame": pages.plain(baked),
-            "baked": baked,
+            "baked": baked and pages.first(baked),
             "config": self.config(root, room),
             "assets": self.urls(root),
             "claim": evidence.claims(self.proof, f"{root}receipts/"),
@@ -104,7 +104,7 @@ class Site:
         out: dict[str, Any] = {
             "worker": f"{root}{self.folders['shell'].url}worker.mjs",
             "runtime": self.runtime.config | {"dir": root + self.folders["runtime"].url},
-            "receipts": evidence.config(self.folders["receipts"], root),
+            "receipts": evidence.config(self.folders["receipts"], root, room.name if room else ""),
             "vendor": {name: root + url for name, url in assets.vendor_urls(self.folders["vendor"]).items()},
             "sw": f"{root}sw.js",
             "code": None,

@@ -1,7 +1,8 @@
 """What a studio module offers, found by name: `studios/<name>/view.py`.
 
 TITLE, SENTENCE (what to see), SUMMARY (one line for the list), NEEDS (Pyodide packages beyond the core, e.g. "numpy"),
-State, PRESETS (first = what the page opens with), `view(state, receipts) -> Frame`, and where they make sense:
+RECEIPTS (kinds that its view reads: its page fetches those), State, PRESETS (first = what the page opens with),
+`view(state, receipts) -> Frame`, and where they make sense:
 `rest(state, receipts) -> panels` in the area "rest", which a page asks for once the settings rest; `drop(name, data,
 receipts) -> Frame` for a dropped file, named by FILE, and DROPPED, the settings that put it to use.
 """
@@ -35,6 +36,7 @@ class Studio(Protocol):
     SENTENCE: str
     SUMMARY: str
     NEEDS: tuple[str, ...]
+    RECEIPTS: tuple[str, ...]
     State: type[Any]
     PRESETS: dict[str, Preset]
 

@@ -21,7 +21,7 @@ PLAN = Plan(
     },
     losses=(
         "Pyodide ran under Node for the 5,000, in headless Chromium for the page; a phone gives other times.",
-        "What the page computes last (the cheapest plans, the queue, the Pareto front, all models on all devices) follows "
+        "What the page computes last (cheapest plans, queue, Pareto front, all models on all devices) follows "
         "when the settings have rested for 0.4 s, and takes about 0.7 s; a slider that moves in just that time waits.",
         "Localhost has no network latency, and the machine is shared: up to 1.5 times apart from day to day.",
     ),

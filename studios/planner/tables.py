@@ -53,11 +53,11 @@ def _row(answer: Answer, terms: str, busy: float) -> tuple[Cell, ...]:
     )  # fmt: skip
 
 
-def ways(answer: Answer, own: Own, busy: float) -> Table:
+def ways(answer: Answer, own: Own, busy: float) -> Table | Text:
     """Rent on each term, buy, or an API's tokens: $ per million output tokens, cheapest first."""
     columns = (("Way", ""), ("A GPU", "$/hour"), ("1M output tokens", "$"))
     if not answer.fits:
-        return Table("ways", "Rent, buy, or an API", "side", columns, (0, 2, 2), (), "model", "The plan does not fit.")
+        return Text("ways", "Rent, buy, or an API", "side", ("A plan that does not fit has no price.",))
     found = plain.tco(answer, own, busy)
     rows: list[tuple[Cell, ...]] = [
         (way, line["usd_per_device_hour"], line["usd_per_million"]) for way, line in found["ways"].items()
@@ -71,23 +71,20 @@ def ways(answer: Answer, own: Own, busy: float) -> Table:
     return Table("ways", "Rent, buy, or an API", "side", columns, (0, 2, 2), tuple(rows), "model", caption)
 
 
-def speculation(made: Plan, draft: Shape, guesses: int, accept: float) -> Table:
+def speculation(made: Plan, draft: Shape, guesses: int, accept: float) -> Table | Text:
     """What a draft of one to eight guesses gains, and the acceptance above which it pays."""
     columns = (("Guesses", ""), ("Tokens a step", ""), ("Speedup", "×"), ("Pays above", "%"))
-    title, rows, problem = f"Guessing with {draft.name}", [], ""
+    title, rows = f"Guessing with {draft.name}", []
     for n in range(1, 9):
         try:
             found = speculate(made, draft, n, accept)
         except ValueError as error:
-            problem = f"{str(error).capitalize()}."
-            break
+            return Text("guesses", title, "side", (f"{str(error).capitalize()}.",))
         even: Cell = "never" if found.break_even is None else 100 * found.break_even
         rows.append((n, found.tokens, found.speedup, even))
-    caption = problem or (
-        f"Each guess holds with {accept:.0%}, if those before it did. The draft runs beside the model, on each GPU."
-    )
+    caption = f"Each guess holds with {accept:.0%}, if those before it did. The draft runs on the same GPUs."
     return Table("guesses", title, "side", columns, (0, 2, 2, 0), tuple(rows), "model", caption,
-                 guesses - 1 if rows else -1)  # fmt: skip
+                 guesses - 1)  # fmt: skip
 
 
 def norms(made: Plan) -> Table:

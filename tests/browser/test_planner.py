@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from studio_page import PHONE, expected, live, redrawn, tiles
+from studio_page import DESKTOP, PHONE, expected, live, redrawn, tiles
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Any]
@@ -133,3 +133,26 @@ def test_a_config_can_be_pasted(planner: Any) -> None:
 def test_a_link_to_a_dropped_model_says_what_to_do(page_watch: Open) -> None:
     page = live(page_watch("planner/#model=yours"))
     expect(page.locator("#status")).to_contain_text("this tab has no config.json of yours; drop one on the page")
+
+
+def test_axe_finds_nothing_and_nothing_is_too_small_or_too_wide(planner: Any, axe: Callable[..., Any]) -> None:
+    for section in planner.locator(".panel").all():
+        section.scroll_into_view_if_needed()
+    matrix(planner).get_by_label("Keep 1 × T4 on top").check()
+    found = {}
+    for name, size in {"desktop": DESKTOP, "phone": PHONE}.items():
+        for scheme in ("light", "dark"):
+            planner.set_viewport_size(size)
+            planner.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            found[name, scheme] = axe(planner, "html")
+        assert planner.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        small = planner.evaluate("""() => [...document.querySelectorAll("button, input, select, summary")]
+            .filter((e) => e.checkVisibility() && e.id !== "file")
+            .map((e) => ({ html: e.outerHTML.slice(0, 80), size: e.getBoundingClientRect() }))
+            .filter(({ size }) => size.width < 24 || size.height < 24).map(({ html }) => html)""")
+        assert small == []
+    planner.set_viewport_size(DESKTOP)
+    planner.click("#tiles-a button[aria-label='Explain TTFT']")
+    planner.wait_for_selector("dialog[open]")
+    found["explanation"] = axe(planner, "dialog[open]")
+    assert {where: problems for where, problems in found.items() if problems} == {}

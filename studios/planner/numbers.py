@@ -43,7 +43,7 @@ def tiles(answer: Answer, terms: str, busy: float) -> list[Metric]:
         Metric("throughput", "Output of all", "tiles", answer.throughput if fits else None, "tokens/s", "model",
                how=_throughput(answer)),
         Metric("user", "Each client reads", "tiles", answer.per_user if fits else None, "tokens/s", "model", digits=0,
-               how=(("1 / TPOT", f"{answer.per_user:,.1f} tokens/s"),) if fits else ()),
+               how=(("1 / TPOT", f"{answer.per_user:,.1f} tokens/s"),) if fits else _none(answer)),
         Metric("price", "Output tokens", "tiles", priced, "$ per 1M", "model", digits=2,
                how=_price(answer, hourly, terms, busy, priced)),
     ]  # fmt: skip
@@ -92,10 +92,14 @@ def _memory(answer: Answer) -> How:
     )  # fmt: skip
 
 
+def _none(answer: Answer) -> How:
+    return (("The plan does not fit", answer.memory.reason),)
+
+
 def _room(answer: Answer) -> How:
     m = answer.memory
     if not answer.fits:
-        return (("no room", m.reason),)
+        return _none(answer)
     return (
         ("⌊(0.9 · memory − weights − activations − runtime) / sequence⌋ · copies", f"{m.capacity:,} sequences"),
         ("left for KV", _gib(m.budget - m.weights - m.activations - m.runtime)),
@@ -106,7 +110,7 @@ def _room(answer: Answer) -> How:
 
 def _tpot(answer: Answer) -> How:
     if answer.work is None:
-        return ()
+        return _none(answer)
     spent, w, made = answer.spent(), answer.work, answer.plan
     e = engines.family(made.engine, made.shape.kind)
     step = sum(seconds for part, seconds in spent.items() if part != "prompt")
@@ -126,7 +130,7 @@ def _tpot(answer: Answer) -> How:
 
 def _ttft(answer: Answer) -> How:
     if answer.work is None:
-        return ()
+        return _none(answer)
     spent, w, made = answer.spent(), answer.work, answer.plan
     e = engines.family(made.engine, made.shape.kind)
     step = sum(seconds for part, seconds in spent.items() if part != "prompt")
@@ -143,7 +147,7 @@ def _ttft(answer: Answer) -> How:
 
 def _throughput(answer: Answer) -> How:
     if not answer.fits:
-        return ()
+        return _none(answer)
     made = answer.plan
     return (
         ("clients · answer / (TTFT + (answer − 1) · TPOT), Little’s law", f"{answer.throughput:,.0f} tokens/s"),
@@ -155,7 +159,7 @@ def _throughput(answer: Answer) -> How:
 
 def _price(answer: Answer, hourly: float | None, terms: str, busy: float, priced: float | None) -> How:
     if priced is None:
-        return (("no price", "no rent is listed for this device" if answer.fits else "the plan does not fit"),)
+        return (("no price", "no rent is listed for this device"),) if answer.fits else _none(answer)
     return (
         ("10⁶ · GPUs · $ per hour / (3,600 · tokens/s · busy)", f"${priced:,.2f}"),
         ("GPUs", f"{answer.plan.layout.ranks}"),

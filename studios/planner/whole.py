@@ -78,7 +78,7 @@ def heat(made: Plan, quant: str, terms: str, shade: str) -> Heat:
         Fact("GPUs", "", 0, f32(a.plan.layout.ranks if a.fits else math.nan for a in found)),
         Fact("each client reads", "tokens/s", 0, f32(a.per_user if a.fits else math.nan for a in found)),
         Fact("all", "tokens/s", 0, f32(a.throughput if a.fits else math.nan for a in found)),
-        Fact("1M output tokens", "$", 2, f32(dollars)),
+        Fact("1M tokens of a busy GPU", "$", 2, f32(dollars)),
     )
     names = tuple(shape.name for shape in shapes), tuple(device.name for device in cards)
     mark = -1

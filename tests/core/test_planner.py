@@ -68,6 +68,8 @@ def test_what_does_not_fit_says_why_and_shows_dashes() -> None:
     assert [tile(frame, name) for name in ("room", "ttft", "tpot", "throughput", "price")] == [None] * 5
     bars = panels(frame)["memory"]
     assert isinstance(bars, Bars) and bars.caption.startswith("Does not fit: weights take")
+    shown = [panel for panel in frame.panels if isinstance(panel, Metric)]
+    assert all("weights take 131.4 GiB" in m.how[0][1] for m in shown if m.value is None)
     assert "roofline" not in panels(frame) and "batching" not in panels(frame)
 
 

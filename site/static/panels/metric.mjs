@@ -32,7 +32,7 @@ export default (el) => {
   return {
     theme,
     update(panel) {
-      const same = panel.claim === data.claim && panel.basis === data.basis && !panel.how.length;
+      const same = panel.claim === data.claim && panel.basis === data.basis && !panel.how.length && !data.how?.length;
       data = panel;
       tell(label, panel.title);
       label.classList.toggle("toned", !!panel.tone);

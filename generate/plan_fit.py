@@ -131,12 +131,13 @@ def fit(rows: Sequence[Row]) -> tuple[dict[str, dict[str, float]], dict[str, dic
     return families, deployments
 
 
-def ratio(row: Row, engine: Engine) -> tuple[float, float] | None:
-    """measured/predicted of TTFT and TPOT; None of a row that has no prediction."""
+def ratio(row: Row, engine: Engine) -> dict[str, float] | None:
+    """measured/predicted of TTFT, TPOT and the whole answer's time; None of a row that has no prediction."""
     found = solve(row.plan(), engine)
     if not found.fits:
         return None
-    return row.ttft / found.ttft, row.tpot / found.tpot
+    whole = row.ttft + (row.output - 1) * row.tpot
+    return {"ttft": row.ttft / found.ttft, "tpot": row.tpot / found.tpot, "latency": whole / found.latency}
 
 
 def interval(values: list[float]) -> dict[str, float]:
@@ -144,16 +145,16 @@ def interval(values: list[float]) -> dict[str, float]:
     return {"low": round(float(low), 4), "high": round(float(high), 4), "n": len(values)}
 
 
-def intervals(seen: dict[str, list[tuple[float, float]]]) -> dict[str, dict[str, dict[str, float]]]:
+def intervals(seen: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, dict[str, float]]]:
     return {
-        kind: {"ttft": interval([a for a, _ in pairs]), "tpot": interval([b for _, b in pairs])}
-        for kind, pairs in sorted(seen.items())
+        kind: {what: interval([one[what] for one in ratios]) for what in ratios[0]}
+        for kind, ratios in sorted(seen.items())
     }
 
 
-def calibrated_ratios(rows: list[Row], families: dict, deployments: dict) -> dict[str, list[tuple[float, float]]]:
+def calibrated_ratios(rows: list[Row], families: dict, deployments: dict) -> dict[str, list[dict[str, float]]]:
     """Of held-out rows whose deployment was fitted at another workload."""
-    out: dict[str, list[tuple[float, float]]] = {}
+    out: dict[str, list[dict[str, float]]] = {}
     for row in rows:
         if row.deployment in deployments:
             own = {name: np.log(f) for name, f in deployments[row.deployment].items()}
@@ -162,9 +163,9 @@ def calibrated_ratios(rows: list[Row], families: dict, deployments: dict) -> dic
     return out
 
 
-def other_models(rows: list[Row]) -> dict[str, list[tuple[float, float]]]:
+def other_models(rows: list[Row]) -> dict[str, list[dict[str, float]]]:
     """Each model's rows with families fitted to the other models: what a new model can expect."""
-    out: dict[str, list[tuple[float, float]]] = {}
+    out: dict[str, list[dict[str, float]]] = {}
     for model in sorted({row.model for row in rows}):
         families, _ = fit([row for row in rows if row.model != model])
         for row in rows:

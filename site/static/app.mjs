@@ -241,7 +241,7 @@ function key(event) {
   if (target.matches("input:not([type=range], [type=checkbox]), select")) return;
   if (name === " " && target.closest("button, summary, a, [type=checkbox]")) return;
   if (name === "?") $("#help").showModal();
-  else if (KEYS[name]) player.act(KEYS[name]);
+  else if (KEYS[name] && player.end) player.act(KEYS[name]);
   else return;
   event.preventDefault();
 }

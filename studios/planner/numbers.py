@@ -43,7 +43,7 @@ def tiles(answer: Answer, terms: str, busy: float) -> list[Metric]:
         Metric("throughput", "Output of all", "tiles", answer.throughput if fits else None, "tokens/s", "model",
                how=_throughput(answer)),
         Metric("user", "Each client reads", "tiles", answer.per_user if fits else None, "tokens/s", "model", digits=0,
-               how=(("1 / TPOT", f"{answer.per_user:,.1f} tokens/s"),) if fits else _none(answer)),
+               how=_user(answer)),
         Metric("price", "Output tokens", "tiles", priced, "$ per 1M", "model", digits=2,
                how=_price(answer, hourly, terms, busy, priced)),
     ]  # fmt: skip
@@ -154,16 +154,28 @@ def _throughput(answer: Answer) -> How:
         ("clients", f"{made.clients:,}"),
         ("answer", f"{made.output:,} tokens"),
         ("TTFT + (answer − 1) · TPOT", f"{answer.latency:,.2f} s"),
+        ("nine of ten", "{:,.0f} to {:,.0f} tokens/s".format(*answer.between("throughput"))),
     )
+
+
+def _user(answer: Answer) -> How:
+    if not answer.fits:
+        return _none(answer)
+    low, high = (1 / x for x in answer.between("tpot"))
+    return (
+        ("1 / TPOT", f"{answer.per_user:,.1f} tokens/s"), ("nine of ten", f"{high:,.0f} to {low:,.0f} tokens/s"),
+    )  # fmt: skip
 
 
 def _price(answer: Answer, hourly: float | None, terms: str, busy: float, priced: float | None) -> How:
     if priced is None:
         return (("no price", "no rent is listed for this device"),) if answer.fits else _none(answer)
+    low, high = answer.between("throughput")
     return (
         ("10⁶ · GPUs · $ per hour / (3,600 · tokens/s · busy)", f"${priced:,.2f}"),
         ("GPUs", f"{answer.plan.layout.ranks}"),
         ("$ per hour", f"{hourly:,.2f}, median of the listed prices, {terms}"),
         ("tokens/s", f"{answer.throughput:,.0f}"),
         ("busy", f"{busy:.0%}"),
+        ("nine of ten", f"${priced * answer.throughput / high:,.2f} to {priced * answer.throughput / low:,.2f}"),
     )

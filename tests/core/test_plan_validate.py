@@ -42,6 +42,15 @@ def test_rows_are_read_repeats_left_out_and_layouts_made_whole() -> None:
     assert [row.quant for row in rows] == ["fp8", "fp8", *["fp8-block"] * 3, "fp8", "fp8-block"]
 
 
+def test_throughput_s_interval_is_the_answer_s_time_turned_round() -> None:
+    row = read(csv({}))[0]
+    answer = solve(row.plan())
+    low, high = answer.between("throughput")
+    slow = engines.interval("latency", "dense")
+    assert 0.4 < slow.low < 1 < slow.high < 2.5 and low < answer.throughput < high
+    assert low * answer.between("latency")[1] == pytest.approx(row.clients * row.output)
+
+
 @pytest.mark.parametrize(
     ("data", "told"),
     [

@@ -18,7 +18,7 @@ KINDS = (
     "kv_pages", "kv_prefix", "kv_waste", "sched_admission", "sched_routing", "sched_chunk", "sched_cplan",
     "sched_validation", "plan_kv", "plan_speed", "plan_roofline",
 )  # fmt: skip
-MEASURED = ("kv_pool", "site_speed", "sched_speed")
+MEASURED = ("kv_pool", "site_speed", "sched_speed", "plan_bench")
 LATER = {"sched_admission": {"gcra_differences"}}
 """What takes longer than a test."""
 

@@ -59,5 +59,5 @@ def calibrated(engine: Engine, deployment: str) -> Engine:
 
 @lru_cache(maxsize=16)
 def interval(what: str, kind: str, calibrated: bool = False) -> Interval:
-    """The interval of "ttft" or "tpot"."""
+    """The interval of "ttft", "tpot" or "latency"."""
     return Interval(**fitted()["intervals"]["calibrated" if calibrated else "families"][kind][what])

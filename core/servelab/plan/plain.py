@@ -52,6 +52,7 @@ def answer(found: Answer) -> dict[str, Any]:
         "capacity": found.memory.capacity, "running": found.running, "regime": found.regime,
         "ttft_s": found.ttft, "ttft_interval_s": found.between("ttft"), "tpot_s": found.tpot,
         "tpot_interval_s": found.between("tpot"), "tokens_per_s": found.throughput,
+        "tokens_per_s_interval": found.between("throughput"),
         "tokens_per_s_per_device": found.per_device, "tokens_per_s_per_user": found.per_user,
         "spent_s": found.spent(), "evidence": "model",
         "simulated": asdict(queue(found)) if found.plan.clients > found.memory.capacity else None,

@@ -95,7 +95,11 @@ class Answer:
         return parts(self.work, engine) | {"prompt": prompt_time(self.work, engine)}
 
     def between(self, what: str) -> tuple[float, float]:
-        """The interval of "ttft" or "tpot": quantiles of how far off models were that no fit had seen."""
+        """The interval of "ttft", "tpot", "latency" or "throughput": quantiles of how far off models were that no fit
+        had seen. More time is less throughput."""
+        if what == "throughput":
+            slow = engines.interval("latency", self.plan.shape.kind)
+            return self.throughput / slow.high, self.throughput / slow.low
         found: Interval = engines.interval(what, self.plan.shape.kind)
         return found.of(getattr(self, what))
 

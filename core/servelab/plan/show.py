@@ -30,7 +30,9 @@ def answer(found: Answer) -> None:
     table = _table("speed", "predicted", "9 of 10 within")
     table.add_row("time to first token", f"{found.ttft * 1e3:,.0f} ms", f"{ttft[0] * 1e3:,.0f} to {ttft[1] * 1e3:,.0f}")
     table.add_row("per output token", f"{found.tpot * 1e3:,.2f} ms", f"{tpot[0] * 1e3:,.2f} to {tpot[1] * 1e3:,.2f}")
-    table.add_row("output of all", f"{found.throughput:,.0f} tokens/s", f"{found.per_device:,.0f} per device")
+    low, high = found.between("throughput")
+    table.add_row("output of all", f"{found.throughput:,.0f} tokens/s", f"{low:,.0f} to {high:,.0f}")
+    table.add_row("output of a device", f"{found.per_device:,.0f} tokens/s")
     Console().print(table)
     n = interval("tpot", made.shape.kind).n
     _title(f"limited by {found.regime}; room for {m.capacity:,} sequences at once")

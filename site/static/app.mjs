@@ -81,7 +81,7 @@ function remember(push = false) {
 }
 
 const named = (state) => Object.keys(presets).find((name) => same(presets[name].state, state));
-const wanted = (state) => ["view", { studio: studio.name, state }];
+const wanted = (state, rest) => ["view", { studio: studio.name, state, rest }];
 let ask = (slot, state) => link.latest(slot, ...wanted(state));
 const shown = {}; // side → call of its picture
 let calls = 0;
@@ -136,13 +136,13 @@ async function arrive() {
 }
 
 let resting;
-/** What takes long to compute comes once the settings of A rest; a preset has it baked in. */
+/** What is computed last comes once A’s settings rest; a preset has it baked in. */
 function rest(frame) {
   clearTimeout(resting);
   if (frame.panels.some(({ area }) => area === "rest")) return views.rest.show(frame);
   if (!$("#rest") || !link.live) return;
   resting = setTimeout(async () => {
-    const reply = await link.latest("rest", "view", { studio: studio.name, state: states.a, rest: true }).catch(() => {});
+    const reply = await link.latest("rest", ...wanted(states.a, true)).catch(() => {});
     if (reply) views.rest.show(decode(reply.header.frame, reply.buffers));
   }, 400);
 }
@@ -293,7 +293,7 @@ $("#file").addEventListener("change", ({ target }) => {
   target.value = ""; // so that the same file can be chosen again
 });
 
-// Python starts after the first paint, when the page is idle, and at the first touch or key at the latest.
+// After the first paint, when the page is idle; at the first touch or key at the latest.
 const start = () => link.start();
 requestAnimationFrame(() => setTimeout(() => (window.requestIdleCallback ?? setTimeout)(start, { timeout: 300 })));
 for (const type of ["pointerdown", "keydown"]) addEventListener(type, start, { once: true });

@@ -152,6 +152,15 @@ def test_the_smallest_that_fits_is_chosen() -> None:
     assert not search.smallest(replace(plan, device=device("T4"))).fits
 
 
+def test_the_smallest_is_the_first_that_fits_on_every_device() -> None:
+    for name in ("Llama-3.1-8B", "Llama-3.1-70B", "Qwen2.5-7B", "gpt-oss-120b"):
+        for card in devices().values():
+            plan = Plan(model(name), card)
+            tried = [solve(replace(plan, layout=layout)) for layout in search.layouts(plan.shape)]
+            first = next((answer for answer in tried if answer.fits), tried[-1])
+            assert search.smallest(plan).plan.layout == first.plan.layout, (name, card.name)
+
+
 def test_speculation_breaks_even_where_it_says() -> None:
     assert tokens(0.5, 1) == 1.5 and tokens(1, 4) == 5 and tokens(0, 4) == 1
     plan = Plan(model("Llama-3.1-70B"), H200, quant="fp8", clients=1)

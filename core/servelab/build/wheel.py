@@ -1,8 +1,9 @@
 """The core as the browser gets it: servelab without its commands and its signing side, the studios, and rfc8785.
 
 Sources go into one zip with fixed order and times; the Node tool turns it into byte code with the interpreter that will
-load it. What is left out needs a terminal, processes, a private key, git or the build's own libraries. A room that one
-studio alone needs is a wheel of its own (ROOMS), so that no other page waits for it.
+load it. What is left out needs a terminal, processes, a private key, git or the build's own libraries, or is a room
+that no page uses yet (quant). A room that one studio alone needs is a wheel of its own (ROOMS), so that no other page
+waits for it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from servelab.build.project import BuildError, Project
 
 LEFT_OUT = (
     "servelab/build/*", "servelab/__main__.py", "servelab/sched/sweep.py", "servelab/receipt/attest.py",
-    "servelab/receipt/verify.py",
+    "servelab/receipt/verify.py", "servelab/quant/*",
 )  # fmt: skip
 
 ROOMS = {"servelab_plan": ("servelab/plan/*", "servelab/receipt/plan.py", "studios/planner/*")}

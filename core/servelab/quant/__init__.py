@@ -1,0 +1,1 @@
+"""Number formats, bit by bit (numpy)."""

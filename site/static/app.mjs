@@ -135,21 +135,11 @@ async function arrive() {
   judge("address", found ? { text: `${found} is not possible: ${allowed}; change the address. The picture stays.` } : null);
 }
 
-let resting;
-/** What is computed last comes once A’s settings rest; a preset has it baked in. */
-function rest(frame) {
-  clearTimeout(resting);
-  if (frame.panels.some(({ area }) => area === "rest")) return views.rest.show(frame);
-  if (!$("#rest") || !link.live) return;
-  resting = setTimeout(async () => {
-    const reply = await link.latest("rest", ...wanted(states.a, true)).catch(() => {});
-    if (reply) views.rest.show(decode(reply.header.frame, reply.buffers));
-  }, 400);
-}
-
+const rested = $("#rest") && import("./rest.mjs");
+const last = () => link.live && link.latest("rest", ...wanted(states.a, true));
 let heard;
 function show(name, frame) {
-  if (name === "a") rest(frame);
+  if (name === "a") rested?.then(({ rest }) => rest(frame, views.rest, last));
   const start = views[name].frame?.clock?.start;
   views[name].show(frame);
   player.clocks([views.a, views.b].flatMap(({ frame }) => frame?.clock ?? []));

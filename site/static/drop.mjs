@@ -13,7 +13,7 @@ export async function drop(file, link, view, tick, say) {
     const { header, buffers } = await link.call("drop", { studio: config.studio.name, name }, await file.arrayBuffer());
     $("#file-result").hidden = false;
     $("#file-result h2").textContent = name;
-    view.show(decode(header.frame, buffers));
+    view.show(decode(header.frame, buffers), true);
     view.draw(tick);
     $("#file-result").scrollIntoView({ block: "nearest" });
     say(view.frame.headline);

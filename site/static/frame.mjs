@@ -4,27 +4,30 @@ import { h, tell } from "./dom.mjs";
 import metric from "./panels/metric.mjs";
 import text from "./panels/text.mjs";
 
-/** A kind that is fetched when a panel of it first comes near the screen; the style sheet keeps its place. */
+/** A kind that is fetched when a panel comes near the screen; the style sheet keeps its place. */
 const lazy = (name) => (el, ctx) => {
-  let [made, data, tick] = [{}, null, 0];
-  const watch = new IntersectionObserver(async ([{ isIntersecting }]) => {
-    if (!isIntersecting) return;
+  let [made, data, tick] = [null, null, 0];
+  const load = async () => {
+    if (made) return;
+    made = {};
     watch.disconnect();
     made = (await import(`./panels/${name}.mjs`)).default(el, ctx);
     if (data) made.update(data);
     made.draw?.(tick);
-  }, { rootMargin: "200px" });
+  };
+  const watch = new IntersectionObserver((seen) => seen[0].isIntersecting && load(), { rootMargin: "200px" });
   watch.observe(el);
+  if (name === "table") setTimeout(load, 4000); // for print and search
   return {
-    update: (panel) => [(data = panel), made.update?.(panel)],
-    draw: (now) => [(tick = now), made.draw?.(now)],
-    theme: () => made.theme?.(),
-    close: () => made.close?.(),
+    update: (panel) => [(data = panel), made?.update?.(panel)],
+    draw: (now) => [(tick = now), made?.draw?.(now)],
+    theme: () => made?.theme?.(),
+    close: () => made?.close?.(),
   };
 };
 
 const KINDS = { metric, text };
-// A page loads the module of its picture beside this one; it is there already and draws at once.
+// The module of a page's picture is there already and draws at once.
 for (const name of ["bars", "blocks", "gantt", "heat", "matrix", "plot", "table", "tables", "tree"]) KINDS[name] = globalThis.panels?.[name] ?? lazy(name);
 
 /** JSON with columns (`$`: in `buffers`; `$b64`: in place) → the same with typed arrays. */
@@ -48,8 +51,8 @@ export class View {
     addEventListener("theme", () => this.panels.forEach((panel) => panel.theme?.()));
   }
 
-  /** Show a decoded frame; panels that were there before are updated in place. */
-  show(frame) {
+  /** Show a decoded frame, words after a moment or `now`; panels that were there before are updated in place. */
+  show(frame, now) {
     if (!this.panels.size) for (const el of Object.values(this.areas)) el.replaceChildren();
     const places = new Map();
     const later = []; // words follow when a drag rests
@@ -67,7 +70,7 @@ export class View {
       places.set(area, place + 1);
       if (area.children[place] !== panel.el) area.insertBefore(panel.el, area.children[place] ?? null);
       if (data.kind !== "metric") tell(panel.el.firstChild, data.title);
-      if (!this.frame || /tiles|stage/.test(data.area)) panel.update(data);
+      if (now || !this.frame || /tiles|stage/.test(data.area)) panel.update(data);
       else later.push(() => panel.update(data));
     }
     clearTimeout(this.timer);

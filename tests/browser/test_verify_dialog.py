@@ -123,6 +123,7 @@ def test_plots_of_a_receipt_open_it_and_words_without_one_are_explained(page_wat
         page.wait_for_selector(f"#verify h2:text-is('Receipt: {kind}')")
         assert finding(page, "unmodified")[0] == "true"
         page.keyboard.press("Escape")
+    page.locator("#below [data-kind=table]").first.scroll_into_view_if_needed()
     for root, word in (("#tiles-a", "derived"), ("#tiles-a", "model"), ("#below [data-kind=table]", "derived")):
         basis = page.locator(f"{root} [data-dialog=help]", has_text=word).first
         assert "here and now by the core" in basis.get_attribute("title")

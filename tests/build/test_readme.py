@@ -47,7 +47,7 @@ def test_the_rooms_of_the_core_are_listed() -> None:
 
 def test_its_pictures_are_there() -> None:
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
-    assert pictures == ["site/batcher.png", "site/kv-desk.png"]
+    assert pictures == ["site/batcher.png", "site/kv-desk.png", "site/planner.png"]
     assert all((ROOT / picture).stat().st_size < 400_000 for picture in pictures)
 
 

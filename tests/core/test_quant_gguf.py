@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from servelab.quant.gguf import TYPES, decode
+from servelab.quant.gguf import TYPES, bpw, decode
 
 gguf = pytest.importorskip("gguf", reason="pip install gguf: the oracle of GGUF's types")
 
@@ -33,6 +33,11 @@ def test_an_empty_tensor_and_a_cut_one() -> None:
         decode(np.zeros(145, np.uint8), "Q4_K")
     with pytest.raises(ValueError, match="type='Q9_K'"):
         decode(np.zeros(18, np.uint8), "Q9_K")
+
+
+def test_all_types_that_the_package_quantises_are_there() -> None:
+    assert {kind.name for kind in gguf.quants._type_traits} == set(TYPES) and len(TYPES) == 24
+    assert [bpw(name) for name in ("Q8_0", "Q4_0", "Q4_K", "TQ1_0", "IQ1_S")] == [8.5, 4.5, 4.5, 1.6875, 1.5625]
 
 
 def test_one_block_by_hand() -> None:

@@ -33,6 +33,7 @@ test: .venv/.dev site/node_modules/.stamp chromium
 	$(PY) -m mypy
 	$(PY) build.py check
 	$(PY) -m pytest
+	$(PY) -m pytest tests/build
 
 bench: .venv/.dev site/node_modules/.stamp chromium
 	@$(PY) build.py build

@@ -57,6 +57,7 @@ def test_spaces_and_data_set_arrive_whole_and_old_files_go(hub: Hub, deploy: Dep
         ("spaces", "servelab/servelab"): "static",
         ("spaces", "servelab/batcher"): "static",
         ("spaces", "servelab/kv-desk"): "static",
+        ("spaces", "servelab/planner"): "static",
         ("datasets", "servelab/receipts"): "",
     }
     site, desk = hub.repos["spaces", "servelab/servelab"], hub.repos["spaces", "servelab/kv-desk"]
@@ -66,7 +67,7 @@ def test_spaces_and_data_set_arrive_whole_and_old_files_go(hub: Hub, deploy: Dep
     assert receipts["attestation.json"] == (ROOT / "receipts/attestation.json").read_bytes()
     assert b"in-toto" in receipts["README.md"]
     commits = {commit.repo: commit for commit in hub.commits}
-    assert len(commits) == len(hub.commits) == 4, "one commit per repository: old and new never mix"
+    assert len(commits) == len(hub.commits) == 5, "one commit per repository: old and new never mix"
     assert commits[stale].deleted == ["assets/shell-old/app.mjs"]
     assert commits["spaces", "servelab/servelab"].message.startswith("Servelab 0.1.0, commit ")
     assert hub.storage, "large files went to large storage"
@@ -83,7 +84,7 @@ def test_a_second_deployment_changes_nothing(hub: Hub, deploy: Deploy) -> None:
 
 def test_another_namespace_names_its_own_data_set(hub: Hub, deploy: Deploy) -> None:
     assert deploy().returncode == 0
-    assert set(hub.repos) == {("spaces", f"tester/{name}") for name in ("servelab", "batcher", "kv-desk")}
+    assert set(hub.repos) == {("spaces", f"tester/{name}") for name in ("servelab", "batcher", "kv-desk", "planner")}
     card = hub.repos["spaces", "tester/kv-desk"]["README.md"].decode()
     assert "- tester/receipts" in card and "servelab/receipts" not in card
 
@@ -95,7 +96,7 @@ def test_a_dry_run_tells_and_changes_nothing(hub: Hub, deploy: Deploy, built: Pa
     hub.repos["spaces", "servelab/kv-desk"] = {".gitattributes": b"x", "gone.js": b"1", "index.html": b"old", **kept}
     done = deploy("--dry-run", "--namespace", "servelab")
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.split("space servelab/kv-desk", 1)[1].splitlines()
+    lines = done.stdout.split("space servelab/kv-desk", 1)[1].split("space servelab/")[0].splitlines()
     words = [line.split() for line in lines[1:]]
     assert ["delete", "gone.js"] in words
     assert ["change", f"{len(desk['index.html']):,}", "index.html"] in words

@@ -15,6 +15,7 @@ from servelab.sched.policies import POLICIES
 from servelab.sched.routing import ROUTERS
 from servelab.sched.traffic import NAMED
 from servelab.view import Clock, Control, Frame, i32
+from servelab.view.control import names
 from servelab.view.schedule import TICK, curves, gantt_panel, story
 from servelab.view.studio import Preset
 from studios.batcher import numbers
@@ -25,11 +26,6 @@ SENTENCE = "Requests through a GPU's scheduler. Drag the rate or the token budge
 SUMMARY = "Continuous batching, live: chunked prefill, preemption, admission, routing, prefill apart, speculation."
 NEEDS: tuple[str, ...] = ()
 RECEIPTS: tuple[str, ...] = ()
-
-
-def names(table: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """A table's keys as menu choices."""
-    return tuple((name, name) for name in table)
 
 
 @dataclass(frozen=True, slots=True)

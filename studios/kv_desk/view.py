@@ -13,6 +13,7 @@ from servelab.kv.simulate import SCHEMES, simulate
 from servelab.kv.sizes import CARDS, DTYPES, MODELS
 from servelab.receipt.schema import Receipt
 from servelab.view import Clock, Control, Frame, i32
+from servelab.view.control import names
 from servelab.view.memory import Fold, Usage, pool_panel, story_panel, tables_panel, tree_panel
 from servelab.view.studio import Preset
 from studios.kv_desk import evidence, numbers
@@ -33,11 +34,6 @@ CAPTIONS = {
     "paged": "Each takes a block when it fills the last one.",
     "shared": "And blocks with equal prefixes are kept once.",
 }
-
-
-def names(table: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """A table's keys as menu choices."""
-    return tuple((name, name) for name in table)
 
 
 @dataclass(frozen=True, slots=True)

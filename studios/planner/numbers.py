@@ -113,10 +113,10 @@ def _tpot(answer: Answer) -> How:
         return _none(answer)
     spent, w, made = answer.spent(), answer.work, answer.plan
     e = engines.family(made.engine, made.shape.kind)
-    step = sum(seconds for part, seconds in spent.items() if part != "prompt")
+    causes = " + ".join(f"{part} {_ms(seconds)}" for part, seconds in spent.items() if part != "prompt")
     return (
         ("TPOT = step + mix · (B − 1) · prompt / answer", _ms(answer.tpot)),
-        ("step", " + ".join(f"{part} {_ms(s)}" for part, s in spent.items() if part != "prompt") + f" = {_ms(step)}"),
+        ("step", f"{causes} = {_ms(answer.step)}"),
         ("weights", f"{_ms(w.weights + w.experts)} at {made.device.bandwidth:,.0f} GB/s if all are read; the engine "
          f"reaches {e.read:.0%}"),
         ("KV cache", f"{_ms(w.cache)} at the data sheet’s rate / {e.kv:.2f}"),
@@ -133,11 +133,10 @@ def _ttft(answer: Answer) -> How:
         return _none(answer)
     spent, w, made = answer.spent(), answer.work, answer.plan
     e = engines.family(made.engine, made.shape.kind)
-    step = sum(seconds for part, seconds in spent.items() if part != "prompt")
     return (
         ("TTFT = first + step + lead · prompt · (1 + wave · (B − 1)) + queue", _ms(answer.ttft)),
         ("first", f"{_ms(e.first)}: what the engine adds, fitted"),
-        ("step", _ms(step)),
+        ("step", _ms(answer.step)),
         ("lead, wave", f"{e.lead:.2f}, {e.wave:.3f}: fitted"),
         ("prompt", f"{_ms(spent['prompt'])} for {made.prompt:,} tokens"),
         ("B", f"{w.batch:,.0f} sequences at once"),

@@ -62,8 +62,7 @@ def time_bars(made: Plan, answers: Sequence[Answer], limit: float) -> Bars:
     rows = []
     for answer in answers:
         spent = answer.spent()
-        step = sum(seconds for part, seconds in spent.items() if part != "prompt")
-        spent["others’ prompts"] = max(0.0, answer.tpot - step)
+        spent["others’ prompts"] = max(0.0, answer.tpot - answer.step)
         parts = tuple(1e3 * spent.get(name, 0.0) for name, _ in TIME)
         end = f"{answer.throughput:,.0f} tok/s" if answer.fits else "–"
         rows.append(Bar(_name(answer.plan.layout), parts, end, {"tp": str(answer.plan.layout.tp)}))
@@ -87,7 +86,7 @@ def batching(made: Plan) -> list[Plot]:
     if not answers:
         return []
     x = [float(a.plan.clients) for a in answers]
-    steps = [sum(s for part, s in a.spent().items() if part != "prompt") for a in answers]
+    steps = [a.step for a in answers]
     lines = {
         "all, decoding": ([n / s for n, s in zip(x, steps, strict=True)], "$decode", "solid"),
         "all, with prompts": ([a.throughput for a in answers], "$prefill", "dash"),
@@ -151,5 +150,4 @@ def _point(answer: Answer) -> tuple[float, float]:
     engine = engines.family(made.engine, made.shape.kind)
     flop = w.decode * device.rate(made.format.units)
     read = (w.weights + w.experts * touched(w, engine) + w.cache) * device.bandwidth * 1e9
-    step = sum(seconds for part, seconds in answer.spent().items() if part != "prompt")
-    return flop / read, flop / step / 1e12
+    return flop / read, flop / answer.step / 1e12

@@ -13,6 +13,7 @@ from servelab.plan.memory import Layout
 from servelab.plan.plan import Plan, solve
 from servelab.receipt.schema import Receipt
 from servelab.view import Control, Frame, Panel
+from servelab.view.control import names
 from servelab.view.studio import Preset
 from studios.planner import numbers, pictures, tables, whole, yours
 from studios.planner.yours import drop as drop
@@ -26,11 +27,6 @@ FILE = "config.json"
 DROPPED = {"model": yours.NAME, "quant": "published"}
 
 SHADES = {"gpus": "GPUs needed", "speed": "speed per user", "price": "$ per 1M tokens", "regime": "what limits it"}
-
-
-def names(table: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """A table's keys as menu choices."""
-    return tuple((name, name) for name in table)
 
 
 @dataclass(frozen=True, slots=True)

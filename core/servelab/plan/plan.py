@@ -94,6 +94,11 @@ class Answer:
         engine = engines.family(self.plan.engine, self.plan.shape.kind)
         return parts(self.work, engine) | {"prompt": prompt_time(self.work, engine)}
 
+    @property
+    def step(self) -> float:
+        """Seconds of a decode step, without what others' prompts take of it."""
+        return sum(seconds for part, seconds in self.spent().items() if part != "prompt")
+
     def between(self, what: str) -> tuple[float, float]:
         """The interval of "ttft", "tpot", "latency" or "throughput": quantiles of how far off models were that no fit
         had seen. More time is less throughput."""

@@ -10,7 +10,7 @@ message per key, each naming the value, the allowed range and the fix. `to_query
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, Literal, Protocol, TypeVar, get_args, get_type_hints
@@ -43,6 +43,11 @@ class Control:
     choices: tuple[tuple[str, str], ...] = ()
     help: str = ""
     group: str = ""
+
+
+def names(table: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """A table's keys as menu choices."""
+    return tuple((name, name) for name in table)
 
 
 class StateError(ValueError):
